@@ -1,9 +1,9 @@
 # The image of `machinist run`: one binary on distroless, as user 65532, without the playground and its control plane.
 #
-# No step names an architecture: `docker buildx build --platform linux/amd64,linux/arm64 .` builds both, each on its own platform
-# (emulated if necessary), because cross-compiling aws-lc (C and assembly) costs more than it saves.
-# Plain Dockerfile syntax and full image names, so that podman and buildah read it as well.
-# `cargo xtask check image` checks the build steps without a container engine.
+# No step names an architecture: `docker buildx build --platform linux/amd64,linux/arm64 .` builds both, each on its
+# own platform (emulated if necessary), because cross-compiling aws-lc (C and assembly) costs more than it saves.
+# Plain Dockerfile syntax and full image names, so that podman and buildah read it as well. `cargo xtask check image`
+# checks the build steps without a container engine.
 
 # The builder's C library must not be newer than the one in the runtime image: both are Debian 12.
 ARG BUILDER=docker.io/library/rust:1.95-bookworm

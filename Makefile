@@ -1,7 +1,7 @@
 # The everyday commands. Logic is in cargo and in `xtask`; a recipe has a line or two.
 #
-# No cargo command has `-p`: cargo selects the features of dependencies by the named packages, so `-p x` would build many
-# crates a second time. `--bin x` selects all packages and builds what x needs.
+# No cargo command has `-p`: cargo selects the features of dependencies by the named packages, so `-p x` would build
+# many crates a second time. `--bin x` selects all packages and builds what x needs.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -22,7 +22,7 @@ help: ## list the commands (default)
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
-run: programs ## the playground: an API server, a simulated cloud and the controllers, until Ctrl-C (ARGS=--once: check it and exit)
+run: programs ## the playground: API server, simulated cloud and controllers, until Ctrl-C (ARGS=--once: check and exit)
 	@$(CARGO) run $(CARGO_FLAGS) --bin machinist -- playground $(ARGS)
 
 .PHONY: test

@@ -1,9 +1,9 @@
-//! How often one pass over a settled MachineSet asks for memory: observe, decide, act, report.
+//! Memory allocations of one reconcile of a settled MachineSet: observe, decide, act, report.
 //!
 //! The stages run in this process, on this thread, against a cache that is filled from the real API. The counting
 //! allocator is that of the crate `allocation-counter`, which counts per thread: what the cache's own tasks do
-//! meanwhile is not seen. A settled pass has nothing to wait for, so a stage that is not done at once is an error, not
-//! a longer measurement.
+//! meanwhile is not seen. A settled reconcile has nothing to wait for, so a stage that is not done at once is an
+//! error, not a longer measurement.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,10 +32,10 @@ use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::Writer;
 use tokio::task::coop::unconstrained;
 
-const PASSES: usize = 1000;
+const RECONCILES: usize = 1000;
 
-/// Allocations per pass over the settled MachineSets of `namespace`.
-pub(crate) async fn per_settled_pass(config: kube::Config, namespace: &str) -> Result<f64> {
+/// Allocations per reconcile of the settled MachineSets of `namespace`.
+pub(crate) async fn per_settled_reconcile(config: kube::Config, namespace: &str) -> Result<f64> {
     let timings = Timings::default();
     let options = Options {
         scope: Scope::Namespace(namespace.to_owned()),
@@ -72,21 +72,24 @@ pub(crate) async fn per_settled_pass(config: kube::Config, namespace: &str) -> R
         cache.wait_synced().await;
         keys.extend(cache.keys());
     }
-    let first = keys.first().context("there are no objects to pass over")?;
-    // The first pass waits for the Secret.
+    let first = keys.first().context("there are no objects to reconcile")?;
+    // The first reconcile waits for the Secret.
     annotator.observe(first).await?;
 
     let mut result = Ok(());
     let counted = allocation_counter::measure(|| {
-        result =
-            keys.iter().cycle().take(PASSES).try_for_each(|key| pass(&annotator, key, &writer));
+        result = keys
+            .iter()
+            .cycle()
+            .take(RECONCILES)
+            .try_for_each(|key| reconcile(&annotator, key, &writer));
     });
     result?;
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-    Ok(counted.count_total as f64 / PASSES as f64)
+    Ok(counted.count_total as f64 / RECONCILES as f64)
 }
 
-/// A cloud that has answered everything. What it says is what EC2 said, or else the sets would not be settled.
+/// A cloud that has answered everything. Its answers are those of EC2, otherwise the sets would not be settled.
 #[derive(Debug)]
 struct Settled;
 
@@ -101,8 +104,8 @@ impl CapacitySource for Settled {
     fn listen(&self, _: Listener) {}
 }
 
-fn pass<C: Controller>(controller: &C, key: &ObjectKey, writer: &Writer) -> Result<()> {
-    let waits = "a settled pass waits for something";
+fn reconcile<C: Controller>(controller: &C, key: &ObjectKey, writer: &Writer) -> Result<()> {
+    let waits = "a settled reconcile waits for something";
     let now = SystemClock.now();
     // Unconstrained: tokio's cooperative budget would make this task wait for a turn.
     let observed = unconstrained(controller.observe(key)).now_or_never().context(waits)?;

@@ -63,7 +63,7 @@ impl Report {
         Self { name, figures: Vec::new() }
     }
 
-    /// Adds a figure. It is rounded first, so that table, file and verdict speak of the same number.
+    /// Adds a figure. It is rounded first, so that table, file and result have the same number.
     pub(crate) fn add(&mut self, key: impl Into<String>, value: f64, target: Target) {
         self.figures.push(Figure {
             key: key.into(),
@@ -109,14 +109,14 @@ impl Report {
     pub(crate) fn table(&self) -> String {
         let mut table = Table::new();
         table.load_style(NOTHING);
-        table.set_header(["FIGURE", "TARGET", "MEASURED", "VERDICT"]);
+        table.set_header(["FIGURE", "TARGET", "MEASURED", "RESULT"]);
         for Figure { key, value, target } in &self.figures {
-            let verdict = match target {
+            let result = match target {
                 Target::None => "",
                 _ if target.is_met(*value) => "met",
                 _ => "missed",
             };
-            table.add_row([key.as_str(), &target.to_string(), &value.to_string(), verdict]);
+            table.add_row([key.as_str(), &target.to_string(), &value.to_string(), result]);
         }
         table.trim_fmt()
     }

@@ -20,7 +20,7 @@ const START_LIMIT: Duration = Duration::from_mins(2);
 const STOP_LIMIT: Duration = Duration::from_secs(15);
 const PROBE_LIMIT: Duration = Duration::from_secs(3);
 
-/// Everything, without bodies. `RequestReceived` would double the number of lines and says nothing about the outcome.
+/// Everything, without bodies. `RequestReceived` would double the number of lines without the outcome.
 const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

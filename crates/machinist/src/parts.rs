@@ -21,7 +21,7 @@ impl MetricSet for InstanceTypeMetrics {
     }
 }
 
-/// Registers the metrics of the program, beside those of the frame and of the controllers.
+/// Registers the metrics of the program, beside those of the runtime and of the controllers.
 pub fn register_metrics(metrics: &Metrics) {
     drop(metrics.set::<InstanceTypeMetrics>());
 }

@@ -101,7 +101,7 @@ impl Imds {
         self.state.lock().items.insert(path.to_owned(), body.into());
     }
 
-    /// Takes back what was said; it is 404 again.
+    /// Removes the notice; the answer is 404 again.
     pub fn withdraw(&self, path: &str) {
         self.state.lock().items.remove(path);
     }

@@ -1,4 +1,4 @@
-//! Waiting for something to become true, with a deadline and a message that says what was seen instead.
+//! Waiting for something to become true, with a deadline and a message with what was seen instead.
 //!
 //! Input: a check that returns `Ok(value)` when it is satisfied and `Err(reason)` when it is not yet.
 //! Output: the value, or one error that names what was waited for and the last reason.

@@ -1,5 +1,7 @@
-//! Rules for every Rust file: length, width of lines, length of the module docs, module names, and words that the
-//! Kubernetes documentation does not use.
+//! Rules for every Rust file: length, width of lines, length of the module docs, module names. And for every text file:
+//! words that the Kubernetes documentation does not use.
+
+use std::path::Path;
 
 use anyhow::Result;
 
@@ -14,6 +16,8 @@ const LINE_WIDTH: usize = 120;
 const MODULE_DOCS: usize = 10;
 const EMPTY_NAMES: &[&str] =
     &["common", "helper", "helpers", "misc", "shared", "stuff", "util", "utils"];
+/// Files beside Rust in which people write.
+const TEXTS: &[&str] = &["md", "toml", "tsv", "yaml"];
 /// Assembled from halves, so that this file passes its own check.
 const BANNED_WORDS: &[&str] = &[
     concat!("no", "body"),
@@ -31,7 +35,14 @@ pub(crate) fn check(repo: &Repo) -> Result<Vec<Finding>> {
             findings.extend(inspect(&file, &repo.read(&file)?));
         }
     }
+    for file in repo.tracked_files()?.iter().filter(|file| is_text(file)) {
+        findings.extend(banned_words(file, &repo.read(file)?));
+    }
     Ok(findings)
+}
+
+fn is_text(file: &str) -> bool {
+    Path::new(file).extension().is_some_and(|it| TEXTS.iter().any(|text| it == *text))
 }
 
 fn inspect(file: &str, text: &str) -> Vec<Finding> {
@@ -59,12 +70,18 @@ fn inspect(file: &str, text: &str) -> Vec<Finding> {
             let advice = format!("{width} characters (limit {LINE_WIDTH})");
             findings.push(Finding::at(file, number + 1, advice));
         }
-        if let Some(word) = words(line).find(|word| BANNED_WORDS.contains(&word.as_str())) {
-            let advice = format!("{word:?}: name the actor, or use the Kubernetes term");
-            findings.push(Finding::at(file, number + 1, advice));
-        }
     }
+    findings.extend(banned_words(file, text));
     findings
+}
+
+fn banned_words(file: &str, text: &str) -> Vec<Finding> {
+    let found = text.lines().enumerate().filter_map(|(number, line)| {
+        let word = words(line).find(|word| BANNED_WORDS.contains(&word.as_str()))?;
+        let advice = format!("{word:?}: name the actor, or use the Kubernetes term");
+        Some(Finding::at(file, number + 1, advice))
+    });
+    found.collect()
 }
 
 /// Lower-case words; an identifier is one word, so names of tests may contain a banned one.
@@ -102,6 +119,14 @@ mod tests {
         );
         let lines: Vec<_> = inspect("a.rs", &text).iter().map(|finding| finding.line).collect();
         assert_eq!(lines, [Some(2), Some(3)]);
+    }
+
+    #[test]
+    fn banned_words_are_found_in_other_text_files() {
+        let files = ["a.md", "b/Cargo.toml", "refusals.tsv", "d.yaml", "a.rs", "a.json", "LICENSE"];
+        assert_eq!(files.map(is_text), [true, true, true, true, false, false, false]);
+        let found = banned_words("a.md", &format!("ok\nAsk {}.\n", BANNED_WORDS[2]));
+        assert_eq!(found.iter().map(|finding| finding.line).collect::<Vec<_>>(), [Some(2)]);
     }
 
     #[test]

@@ -32,7 +32,7 @@ fn controllers() -> String {
         ["controller", "purpose", "waits for", "Lease", "leader election by default", "workers"];
     text.push_str(&table(headings, &rows));
     text.push_str(
-        "\n## All controllers\n\nThe frame adds these requests to those of each controller.\n\n",
+        "\n## All controllers\n\nThe runtime adds these requests to those of each controller.\n\n",
     );
     text.push_str(&requests(&FRAME_READS, &FRAME_WRITES));
     for one in DECLARATIONS {
@@ -101,8 +101,8 @@ fn ownership() -> String {
     let mut text = heading(
         "Fields that machinist writes",
         FROM,
-        "Tests run the controllers and compare this list with the audit log of an API server, in both \
-         directions. A field stands for everything below it, `*` for the whole object. Preconditions (uid, \
+        "Tests run all controllers but the recycler and compare this list with the audit log of an API \
+         server, in both directions. A field stands for everything below it, `*` for the whole object. Preconditions (uid, \
          resourceVersion) are not listed.",
     );
     text.push_str("\n## All controllers\n\n");

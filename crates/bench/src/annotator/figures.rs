@@ -1,4 +1,4 @@
-//! From measurements to figures. `docs/internals/benchmarks.md` says what each one means.
+//! From measurements to figures. `docs/internals/benchmarks.md` explains each.
 
 use super::live::Run;
 use super::series::Series;
@@ -70,7 +70,7 @@ fn calls(series: &Series, report: &mut Report) {
         count(series.all().map(part).max().unwrap_or_default())
     };
     let per_object = |part: fn(&Run) -> usize| -> f64 { most(part) / count(n) };
-    // Events are counted by themselves: they tell people of a write, and go away by themselves.
+    // Events are counted by themselves: they describe a write, and expire.
     let writes = per_object(|run| run.writes - run.events);
     report.add(format!("api_writes_per_object_{n}"), writes, Target::Exactly(1.0));
     let reads = per_object(|run| run.reads);

@@ -69,7 +69,7 @@ async fn settled(bed: &Bed, options: &Options, report: &mut Report) -> Result<()
     let requests = live.idle_requests(options.idle()).await?;
     live.stop().await?;
     let config = bed.cluster.control_plane.kube_config();
-    let allocations = allocations::per_settled_pass(config, live.fleet().namespace()).await?;
+    let allocations = allocations::per_settled_reconcile(config, live.fleet().namespace()).await?;
     figures::settled(report, requests, allocations);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The annotator's writes, recorded once, and replayed by a bare client on other objects with the same content.
 //!
-//! The audit log says which objects were written, in which order; the objects say what was written. Uids and versions
+//! The audit log has which objects were written, in which order; the objects have what was written. Uids and versions
 //! (of preconditions and of Events) are those of the objects of each replay. So a replayed request is the one that
 //! machinist would send.
 

@@ -1,4 +1,4 @@
-//! From measurements to figures. `docs/internals/benchmarks.md` says what each one means.
+//! From measurements to figures. `docs/internals/benchmarks.md` explains each.
 
 use super::live::{Idle, Run};
 use crate::report::{Report, Target};

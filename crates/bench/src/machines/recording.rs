@@ -70,7 +70,7 @@ fn is_wanted(entry: &AuditEntry) -> bool {
     (registers || writes) && entry.code < 300
 }
 
-/// The Node that is changed, and the machine that it is said to belong to.
+/// The Node that is changed, and the Machine in its annotation.
 fn owner(entry: &AuditEntry) -> Option<(&str, &str)> {
     let annotations = &entry.request.as_ref()?["metadata"]["annotations"];
     let (_, machine) = annotations[ANNOTATION_MACHINE].as_str()?.split_once('/')?;

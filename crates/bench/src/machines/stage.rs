@@ -11,7 +11,7 @@ use crate::Options;
 use crate::bed::{self, Cluster};
 use crate::machinist::{Program, Role};
 
-/// What the audit log says of writes.
+/// The writes in the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Audit {
     /// That there was one.

@@ -11,7 +11,7 @@ use crate::audit_window::MACHINIST;
 use crate::machinist::{Running, before_work};
 use crate::memory::Memory;
 
-/// After the last write something may still be said.
+/// After the last write Events may still follow.
 const BEFORE_REST: Duration = Duration::from_secs(30);
 /// Between two lists of everything, where memory includes them.
 const LISTS: &str = "--sync-period=15s";

@@ -22,9 +22,9 @@ const MEMBERS: u32 = 10;
 const CONCURRENCY: usize = 32;
 /// One event of so many counts.
 pub(super) const ONE_OF: usize = 10;
-/// What those say that count.
+/// The message of Events that count.
 pub(super) const BAD: &str = "failed to get sandbox image";
-/// What those say that the quick one counts.
+/// The message of Events that the quick EventRecycler counts.
 pub(super) const SUDDEN: &str = "runtime is not responding";
 /// The EventRecycler that counts and never has enough.
 pub(super) const PATIENT: &str = "patient";

@@ -24,7 +24,7 @@ use crate::version::ETCD_VERSION;
 
 /// Offline machines must fall through to the Go build quickly.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Name resolution, TLS and the answer's head; some resolvers need 5 s to say no.
+/// Name resolution, TLS and the answer's head; some resolvers need 5 s for a negative answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// A body that stands still for this long is given up.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);

@@ -11,7 +11,7 @@ pub(super) fn say(message: &str) {
     writeln!(io::stderr(), "machinist control-plane: {message}").ok();
 }
 
-/// A running download or build. One that is dropped instead of finished failed, and the error says why.
+/// A running download or build. One that is dropped instead of finished failed, and the error has the reason.
 pub(super) struct Progress {
     label: String,
     started: Instant,
@@ -36,7 +36,7 @@ impl Progress {
         Self::begin(label, bar, "{spinner} {msg} {elapsed}")
     }
 
-    /// Where there is no terminal, says that a build is still running.
+    /// Without a terminal, prints that a build is still running.
     pub(super) fn remind(&self, what: &str) {
         if !io::stderr().is_terminal() {
             say(&format!("still building {what}, {} s so far", self.started.elapsed().as_secs()));

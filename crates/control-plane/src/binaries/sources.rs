@@ -28,7 +28,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// As the environment says.
+    /// From the environment.
     pub fn from_env() -> Result<Self> {
         let path = |name: &str| {
             std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
@@ -52,7 +52,7 @@ impl Sources {
     }
 
     /// The path of a program. `version: None` means the default version, or whatever `KUBEBUILDER_ASSETS` holds:
-    /// that folder does not say which version it has, so it is skipped when a version is given.
+    /// the version in that folder is unknown, so it is skipped when a version is given.
     pub async fn find(
         &self,
         binary: Binary,

@@ -1,9 +1,10 @@
 //! Decides the next step for one MachineSet. Pure: no client, no clock.
 //!
-//! `replicas − existing` would create too many Machines while the cache is stale or after a crash. So ordinals are
-//! reserved in the set's *window* before Machines are created with them; docs/internals/architecture.md explains how
-//! Machines are counted. One step per reconcile, in this order: adopt or release, reserve ordinals, create, close the
-//! window, delete.
+//! `replicas − members` would create too many Machines while the cache is stale or after a crash. So ordinals are
+//! reserved in the set's [`Window`] before Machines are created with them. An ordinal of the window without a Machine
+//! is *open*: its Machine may be in creation, so it counts. docs/internals/architecture.md has a table of the plans and
+//! an example. One step per reconcile, in this order: adopt or release, reserve ordinals, create, close the window,
+//! list, delete.
 
 mod deletion_order;
 
@@ -42,13 +43,15 @@ pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     if let Some(plan) = scale_up(view, desired) {
         return plan;
     }
-    // Nothing is to be created any more, so the open ordinals are given up before any Machine is deleted.
+    // Nothing is to be created any more, so the open ordinals are given up: no Machine is deleted while another one may
+    // be in creation.
     if !desired.window.is_closed() {
         return Plan::MoveWindow { to: desired.window.closed() };
     }
     scale_down(view, desired, now)
 }
 
+/// The valid spec, with the stored window.
 #[derive(Debug, Clone, Copy)]
 struct Desired {
     replicas: usize,
@@ -73,6 +76,7 @@ pub(super) fn desired_replicas(set: &MachineSetState) -> Result<usize, Refusal> 
     usize::try_from(replicas).map_err(|_| Refusal::Replicas(replicas))
 }
 
+/// What to do about a set that another machine API manages, or that neither does yet; `None` if this one manages it.
 fn managed_elsewhere(set: &MachineSetState, field: Field) -> Option<Plan> {
     match authority(set.status.authority, set.spec.authority, field) {
         MachineAuthority::MachineApi => None,
@@ -85,10 +89,11 @@ fn managed_elsewhere(set: &MachineSetState, field: Field) -> Option<Plan> {
     }
 }
 
-/// Reserves ordinals for the missing Machines, or creates the Machines of the ordinals that are reserved.
+/// Reserves ordinals for the missing Machines, or creates the Machines of the ordinals that are reserved. `None` if
+/// there are enough Machines.
 fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
-    let (existing, open) = (view.members.len(), view.open_ordinals.len());
-    let missing = desired.replicas.saturating_sub(existing + open);
+    let (members, open) = (view.members.len(), view.open_ordinals.len());
+    let missing = desired.replicas.saturating_sub(members + open);
     if missing > 0 {
         let missing = u64::try_from(missing).unwrap_or(u64::MAX);
         let first_open = view.open_ordinals.first().copied();
@@ -98,20 +103,23 @@ fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
         }
         // The window has its maximum width: its Machines are created first.
     }
-    let wanted = open > 0 && existing + open <= desired.replicas;
-    wanted.then(|| {
+    // With more open ordinals than missing Machines (`replicas` was lowered), the window is closed first; the remaining
+    // Machines get new ordinals.
+    let all_wanted = open > 0 && members + open <= desired.replicas;
+    all_wanted.then(|| {
         Plan::Create(view.open_ordinals.iter().copied().take(MOST_PER_RECONCILE).collect())
     })
 }
 
+/// Deletes the excess Machines, after a live list of all of them. The window is closed.
 fn scale_down(view: &View, desired: Desired, now: Timestamp) -> Plan {
-    let existing = view.members.len();
-    let excess = existing.saturating_sub(desired.replicas);
+    let members = view.members.len();
+    let excess = members.saturating_sub(desired.replicas);
     if excess == 0 {
         return Plan::NoOp(Reason::Settled);
     }
     // If all Machines go, there is nothing to choose and a stale cache does no harm.
-    if excess < existing && !view.listed {
+    if excess < members && !view.listed {
         return Plan::List;
     }
     let count = excess.min(MOST_PER_RECONCILE);

@@ -65,7 +65,7 @@ impl Process {
         nodes.get(&ObjectKey::new("", name)).is_some()
     }
 
-    /// What it says at `/readyz`.
+    /// The answer of `/readyz`.
     pub(crate) fn readiness(&self) -> (bool, String) {
         self.shared.readiness.describe(&self.shared.caches.all())
     }

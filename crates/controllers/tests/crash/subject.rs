@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::controllers::Setup;
 
-/// A fiftieth of life, apart from what a busy machine would turn into a failure. The resync repairs nothing: it does
-/// not come round.
+/// A fiftieth of life, apart from what a busy machine would turn into a failure. The resync repairs nothing: its
+/// period is longer than the test.
 fn timings() -> Timings {
     let usual = Timings::default();
     let mut quick = usual.scaled(0.02);

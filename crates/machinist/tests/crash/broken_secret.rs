@@ -29,7 +29,7 @@ const INFRASTRUCTURES: &str = r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":
 "versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",
 "x-kubernetes-preserve-unknown-fields":true}}}]}}"#;
 
-/// Makes the cluster say that EC2 is at `endpoint`, for every world in it.
+/// Sets the endpoint of EC2 in the Infrastructure, for every world of the cluster.
 pub(crate) async fn point_at(control_plane: &ControlPlane, endpoint: &str) -> Result<()> {
     control_plane.install_crds(INFRASTRUCTURES).await?;
     let kind = ApiResource::from_gvk_with_plural(

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::sets;
 
-/// Unknown to everybody.
+/// In no source of instance types.
 const UNKNOWN: &str = "x9.mega";
 
 /// Name, first instance type, second one.

@@ -97,7 +97,7 @@ impl Scenario for Recycled {
         }))
     }
 
-    /// Instances and Nodes are alike; a status is called after what it says of the recycle.
+    /// Instances and Nodes are alike; a status is named after the state of its recycle.
     fn label(&self, request: &ApiRequest) -> String {
         let name = request.name.as_deref().unwrap_or_default();
         match &*request.resource {
@@ -120,7 +120,7 @@ impl Scenario for Recycled {
 
 const COUNTS: &str = "counts";
 
-/// What a status says of the recycle, in a word.
+/// The state of the recycle in a status, in a word.
 fn told(request: &ApiRequest) -> String {
     if request.subresource.is_none() {
         return "finalizer".to_owned();

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// These have a finalizer: after their deletion they are still there, with what was written on them.
 const HELD: [&str; 2] = ["d", "e"];
 
-/// Events that tell of a state. One that tells of a write is a by-product of it and may be lost with the process.
+/// Events about a state. One about a write is a by-product of it and may be lost with the process.
 const STATE: [&str; 2] = ["FailedUpdate", "ReconcileError"];
 
 pub(crate) fn machine_set(name: &str, spec: &Value) -> Result<MachineSet> {
@@ -56,7 +56,7 @@ pub(crate) async fn delete(world: &World, names: impl IntoIterator<Item = &str>)
         .await
 }
 
-/// Waits until the set says what its type gives.
+/// Waits until the set is annotated with the capacity of its type.
 pub(crate) async fn says(world: &World, name: &str, instance_type: &str) -> Result<()> {
     let sets: Api<MachineSet> = world.api();
     let wanted = match instance_type {
@@ -77,7 +77,7 @@ pub(crate) async fn says(world: &World, name: &str, instance_type: &str) -> Resu
         .await
 }
 
-/// Waits until an Event says why the set is left as it is.
+/// Waits until an Event gives the reason why the set is not annotated.
 pub(crate) async fn is_refused(world: &World, name: &str, reason: &str) -> Result<()> {
     let wanted = format!("{name} {reason}");
     world

@@ -1,4 +1,4 @@
-//! The annotator, in this process and in one of its own, with timings a twentieth of life's.
+//! The annotator, in this process and in one of its own, with timings scaled to a twentieth.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const FLAGS: [&str; 6] = [
     "--workers=annotator=4",
 ];
 
-/// `source` is who is asked what a machine gives: `--instance-types=…`.
+/// `source` is where capacities come from: `--instance-types=…`.
 pub(crate) fn in_process(source: &'static str) -> RuntimeSubject {
     RuntimeSubject::new(move |launch: Launch| async move {
         let file = tempfile::NamedTempFile::new()?;

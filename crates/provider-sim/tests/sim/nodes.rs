@@ -81,7 +81,7 @@ async fn kubelet_registers_its_node_and_stops_with_the_instance() -> Result<()> 
         Ok(())
     })
     .await?;
-    // Nodes of terminated instances do not come back.
+    // Nodes of terminated instances are not created again.
     drop(kubelets);
     let options = KubeletOptions::default();
     let _kubelets = Kubelets::start(&bed.cloud, control_plane.kube_config(), options)?;

@@ -34,7 +34,7 @@ use crate::world::PATIENCE;
 /// Reports each thing once as seen, in the status and by an Event, and polls it a few times.
 struct Seer {
     cache: Arc<Cache<Things>>,
-    passes: Arc<AtomicUsize>,
+    reconciles: Arc<AtomicUsize>,
     /// Whether its status write is pruned, and it does not poll.
     in_vain: bool,
 }
@@ -42,15 +42,15 @@ struct Seer {
 /// How often a thing is polled.
 const LOOKS: usize = 20;
 
-fn seer(passes: &Arc<AtomicUsize>) -> Registration {
-    seer_in_vain(passes, false)
+fn seer(reconciles: &Arc<AtomicUsize>) -> Registration {
+    seer_in_vain(reconciles, false)
 }
 
-fn seer_in_vain(passes: &Arc<AtomicUsize>, in_vain: bool) -> Registration {
-    let passes = passes.clone();
+fn seer_in_vain(reconciles: &Arc<AtomicUsize>, in_vain: bool) -> Registration {
+    let reconciles = reconciles.clone();
     Registration::new(move |shared: &Arc<Shared>| Seer {
         cache: shared.caches.open(&shared.control, shared.scope.clone(), Things),
-        passes,
+        reconciles,
         in_vain,
     })
 }
@@ -92,11 +92,11 @@ impl Controller for Seer {
     }
 
     async fn act(&self, _: &Arc<Thing>, _: &Look, _: &Writer) -> usize {
-        self.passes.fetch_add(1, Ordering::SeqCst)
+        self.reconciles.fetch_add(1, Ordering::SeqCst)
     }
 
-    fn report(&self, thing: &Arc<Thing>, _: &Look, passes: &usize, _now: Timestamp) -> Report {
-        let again = *passes < LOOKS && !self.in_vain;
+    fn report(&self, thing: &Arc<Thing>, _: &Look, reconciles: &usize, _now: Timestamp) -> Report {
+        let again = *reconciles < LOOKS && !self.in_vain;
         let again = again.then_some(Retry::Again(Duration::from_millis(1)));
         if thing.seen.is_some() {
             return Report { retry: again, ..Report::quiet(ReconcileResult::Settled) };
@@ -142,7 +142,7 @@ async fn events(desk: &Desk) -> usize {
 }
 
 /// How many reconciles had this result.
-fn passes(shared: &Shared, result: &str) -> usize {
+fn reconciles(shared: &Shared, result: &str) -> usize {
     let metrics = shared.metrics.encode(&[]).unwrap();
     let line = format!(r#"machinist_reconcile_total{{controller="seer",result="{result}"}} "#);
     let count = metrics.lines().find_map(|found| found.strip_prefix(&line));
@@ -164,7 +164,7 @@ async fn conflicting_status_is_retried_soon_and_events_are_written_once() {
         Ok(())
     });
     written.await.unwrap();
-    assert_eq!(passes(&running.shared, "failed"), 1, "who was overtaken has not failed");
+    assert_eq!(reconciles(&running.shared, "failed"), 1, "a conflict is not a failure");
     running.stop().await;
     assert_eq!(events(&desk).await, 1);
 }
@@ -179,12 +179,12 @@ async fn deleted_object_needs_no_status() {
     gate.reached().await;
     desk.people.delete("one", &DeleteParams::default()).await.unwrap();
     gate.open();
-    let ended = eventually(PATIENCE, "the pass to end", || async {
-        ensure!(passes(&running.shared, "changed") == 1);
+    let ended = eventually(PATIENCE, "the reconcile to end", || async {
+        ensure!(reconciles(&running.shared, "changed") == 1);
         Ok(())
     });
     ended.await.unwrap();
-    assert_eq!((passes(&running.shared, "failed"), events(&desk).await), (0, 0));
+    assert_eq!((reconciles(&running.shared, "failed"), events(&desk).await), (0, 0));
     running.stop().await;
 }
 

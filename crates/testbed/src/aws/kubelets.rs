@@ -91,7 +91,7 @@ impl All {
         Ok(())
     }
 
-    /// A pod that is being deleted stays until its kubelet says that it has ended.
+    /// A pod that is being deleted stays until its kubelet reports that it has ended.
     async fn end_pods(&self) -> Result<()> {
         if self.registered.is_empty() {
             return Ok(());

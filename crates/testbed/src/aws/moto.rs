@@ -86,7 +86,7 @@ impl Moto {
     }
 }
 
-/// Waits until moto says where it listens; from then on it accepts connections.
+/// Waits until moto prints where it listens; from then on it accepts connections.
 async fn announced_port(process: &mut Guarded) -> Result<u16> {
     let deadline = Instant::now() + START_DEADLINE;
     loop {

@@ -9,7 +9,7 @@ use crate::faults::{Effect, Gate};
 pub enum Fault {
     /// The subject dies before the write has reached the API server.
     DieBefore,
-    /// The write is carried out, the subject dies before it is told.
+    /// The write is carried out, the subject dies before it gets the answer.
     DieAfter,
     /// The write is carried out, the answer is lost, the subject lives on.
     LoseAnswer,

@@ -16,7 +16,7 @@ use super::{
     CrashPoint, Fault, Report, Sample, Scenario, Subject, diff,
     lens::Lens,
     motos::Motos,
-    trial::{Learned, Trial, Verdict},
+    trial::{Learned, Trial, TrialResult},
 };
 use crate::World;
 
@@ -91,28 +91,28 @@ impl<S: Subject, C: Scenario> Harness<S, C> {
         let pairs = self.options.sample.pairs(points.len(), faults.len());
         let runs = pairs.len();
         let free: Mutex<Vec<usize>> = Mutex::new((0..self.places).collect());
-        let mut verdicts: Vec<_> = stream::iter(pairs)
+        let mut results: Vec<_> = stream::iter(pairs)
             .map(|pair| {
                 let (point, fault) = (&points[pair.0], faults[pair.1]);
                 let (free, end) = (&free, &end);
                 async move {
                     // There are never more runs under way than places.
                     let place = free.lock().pop().unwrap_or_default();
-                    let verdict = self.disturbed(place, point, fault, end).await;
+                    let result = self.disturbed(place, point, fault, end).await;
                     free.lock().push(place);
-                    anyhow::Ok((pair, verdict.with_context(|| format!("{point}: {fault}"))?))
+                    anyhow::Ok((pair, result.with_context(|| format!("{point}: {fault}"))?))
                 }
             })
             .buffer_unordered(self.places)
             .try_collect()
             .await?;
-        verdicts.sort_by_key(|(pair, _)| *pair);
+        results.sort_by_key(|(pair, _)| *pair);
         let (mut differences, mut unmet) = (Vec::new(), Vec::new());
-        for ((point, fault), verdict) in verdicts {
-            match verdict {
-                Verdict::Equal => {}
-                Verdict::Unmet => unmet.push((points[point].clone(), faults[fault])),
-                Verdict::Differs(difference) => differences.push(*difference),
+        for ((point, fault), result) in results {
+            match result {
+                TrialResult::Equal => {}
+                TrialResult::Unmet => unmet.push((points[point].clone(), faults[fault])),
+                TrialResult::Differs(difference) => differences.push(*difference),
             }
         }
         Ok(Report {
@@ -134,11 +134,11 @@ impl<S: Subject, C: Scenario> Harness<S, C> {
         point: &CrashPoint,
         fault: Fault,
         end: &Value,
-    ) -> Result<Verdict> {
+    ) -> Result<TrialResult> {
         for _ in 1..OCCASIONS {
             match self.trial(place).await?.disturbed(point, fault, end).await? {
-                Verdict::Unmet => tracing::warn!(%point, %fault, "not met, once more"),
-                verdict => return Ok(verdict),
+                TrialResult::Unmet => tracing::warn!(%point, %fault, "not met, once more"),
+                result => return Ok(result),
             }
         }
         self.trial(place).await?.disturbed(point, fault, end).await

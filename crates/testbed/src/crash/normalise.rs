@@ -12,7 +12,7 @@ use std::{collections::HashMap, fmt, sync::Arc};
 
 use serde_json::{Map, Value};
 
-/// Fields of `metadata` that say nothing about what was achieved.
+/// Fields of `metadata` that differ between runs with the same result.
 const NOISE: [&str; 5] =
     ["resourceVersion", "managedFields", "creationTimestamp", "generation", "selfLink"];
 

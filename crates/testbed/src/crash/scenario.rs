@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::World;
 use crate::faults::{ApiRequest, Verb};
 
-/// A story that can be told again and again, each time in a fresh namespace.
+/// Steps that can be run any number of times, each time in a fresh namespace.
 pub trait Scenario: Send + Sync + 'static {
     /// A short name in lower case with dashes; it becomes part of namespace names.
     fn name(&self) -> &str;

@@ -38,7 +38,7 @@ impl<'a, S: Subject> Supervisor<'a, S> {
         drop(restarts.wait_for(|restarts| *restarts > 0).await);
     }
 
-    /// Kills the instance for good; says how it had ended by itself, if it had.
+    /// Kills the instance for good; returns how it had ended by itself, if it had.
     pub(super) async fn stop(self) -> Result<Option<String>> {
         match self.current.into_inner() {
             Some(running) => running.kill().await,

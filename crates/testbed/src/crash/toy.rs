@@ -20,7 +20,7 @@ use super::{Launch, RuntimeSubject};
 
 /// Every call must be answered within this time.
 const CALL: Duration = Duration::from_millis(500);
-/// Pause between two passes.
+/// Pause between two reconciles.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// How well the toy is written.
@@ -48,9 +48,9 @@ pub async fn run(mut config: kube::Config, namespace: &str, habit: Habit) -> Res
     config.default_retry = false;
     let toy = Toy { maps: Api::namespaced(Client::try_from(config)?, namespace), habit };
     loop {
-        match toy.pass().await {
+        match toy.reconcile().await {
             Err(error) if habit == Habit::Touchy => return Err(error),
-            Err(error) => tracing::debug!(%error, "pass failed, the next one tries again"),
+            Err(error) => tracing::debug!(%error, "reconcile failed; retrying"),
             Ok(()) => {}
         }
         tokio::time::sleep(PAUSE).await;
@@ -63,7 +63,7 @@ struct Toy {
 }
 
 impl Toy {
-    async fn pass(&self) -> Result<()> {
+    async fn reconcile(&self) -> Result<()> {
         let parents = self.list("parent").await?;
         let children = self.list("child").await?;
         for parent in &parents {

@@ -27,7 +27,7 @@ pub(super) struct Learned {
 }
 
 /// How a disturbed run ended.
-pub(super) enum Verdict {
+pub(super) enum TrialResult {
     Equal,
     /// All went well, but the fault found no occasion: nothing is proven.
     Unmet,
@@ -64,7 +64,7 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
         point: &CrashPoint,
         fault: Fault,
         undisturbed: &Value,
-    ) -> Result<Verdict> {
+    ) -> Result<TrialResult> {
         let start = Instant::now();
         let gate = Gate::new();
         let rule = Rule::new(self.lens.trap(point), fault.effect(&gate)).skip(point.nth - 1);
@@ -107,10 +107,10 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
             .collect();
         tracing::info!(%point, %fault, met, ?problems, took = ?start.elapsed(), "tried");
         if problems.is_empty() {
-            return Ok(if met { Verdict::Equal } else { Verdict::Unmet });
+            return Ok(if met { TrialResult::Equal } else { TrialResult::Unmet });
         }
         let end = self.scenario.end_state(&self.world).await?;
-        Ok(Verdict::Differs(Box::new(Difference {
+        Ok(TrialResult::Differs(Box::new(Difference {
             point: point.clone(),
             fault,
             problems,

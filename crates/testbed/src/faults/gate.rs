@@ -1,6 +1,6 @@
 //! A place where a request is parked until a test lets it go on.
 //!
-//! The test holds one clone, the rule's effect the other. `reached` tells the test that a request has
+//! The test holds one clone, the rule's effect the other. `reached` returns when a request has
 //! arrived, which is the moment to kill its sender; `open` lets all that wait, and all that follow, pass.
 
 use tokio::sync::watch;

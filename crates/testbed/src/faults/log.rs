@@ -24,7 +24,7 @@ pub enum Outcome {
     Injected,
     /// The connection was closed before anything was forwarded, or in the middle of a watch.
     Cut,
-    /// The API server carried it out; the client was not told.
+    /// The API server carried it out; the client got no answer.
     AnswerLost,
     /// The client closed the connection first, or the network was cut.
     ClientGone,
@@ -116,7 +116,7 @@ impl fmt::Display for RequestLog {
     }
 }
 
-/// The right to say how a request ended. Dropped without a word, the client is gone.
+/// Records how a request ended. Dropped without that, the client is gone.
 #[derive(Debug)]
 pub(super) struct Ticket {
     log: RequestLog,

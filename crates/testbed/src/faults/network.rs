@@ -20,7 +20,7 @@ impl Network {
         self.0.send_modify(|state| state.cuts += 1);
     }
 
-    /// Refuses new connections, and closes those that are open, until told otherwise.
+    /// Refuses new connections, and closes those that are open, until it is set to false.
     pub(super) fn refuse(&self, refusing: bool) {
         self.0.send_modify(|state| {
             state.refusing = refusing;
@@ -56,7 +56,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Comes back when this connection has to be closed.
+    /// Returns when this connection has to be closed.
     pub(super) async fn cut(mut self) {
         let cuts = self.cuts;
         // An error means that the proxy is gone, which closes the connection as well.

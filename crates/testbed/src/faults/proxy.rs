@@ -124,12 +124,12 @@ impl Proxy {
         self.shared.log.clone()
     }
 
-    /// Network partition: `true` closes all connections and every new one until `false` is said.
+    /// Network partition: `true` closes all connections and every new one until it is called with `false`.
     pub fn refuse_all(&self, refuse: bool) {
         self.network.refuse(refuse);
     }
 
-    /// Closes all connections once; clients may come back at once.
+    /// Closes all connections once; clients may reconnect at once.
     pub fn cut_connections(&self) {
         self.network.cut();
     }
@@ -157,7 +157,7 @@ async fn accept(
             }
             Err(error) => {
                 tracing::warn!(%error, "fault proxy cannot accept a connection");
-                // Out of file descriptors: some will come back, spinning does not help.
+                // Out of file descriptors: some will be freed, spinning does not help.
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }

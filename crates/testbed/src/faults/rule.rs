@@ -6,7 +6,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use super::{ApiRequest, EventFilter, Gate, Verb};
 
-/// A condition that cannot be said with the fields of [`Match`].
+/// A condition that the fields of [`Match`] cannot express.
 type Predicate = Arc<dyn Fn(&ApiRequest) -> bool + Send + Sync>;
 
 /// Which requests a rule is about. Every part is optional; those that are given must all hold.

@@ -1,4 +1,4 @@
-//! One request: what the rules say about it is carried out here.
+//! Applies the rules to one request.
 //!
 //! Invariant: a request that was forwarded is finished at the API server even if its client is gone
 //! meanwhile, as it would be on a real network.
@@ -62,7 +62,7 @@ struct Exchange {
     ticket: Ticket,
 }
 
-/// What the API server said.
+/// The answer of the API server.
 enum Answer {
     Whole(response::Parts, Bytes),
     Stream(response::Parts, Incoming),

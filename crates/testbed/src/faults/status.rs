@@ -52,7 +52,7 @@ const fn reason(code: u16) -> &'static str {
         401 => "Unauthorized",
         403 => "Forbidden",
         404 => "NotFound",
-        // Also for a create: `AlreadyExists` would be a lie that no API server tells about an object that is not there.
+        // Also for a create: `AlreadyExists` is never the answer about an object that does not exist.
         409 => "Conflict",
         410 => "Expired",
         422 => "Invalid",

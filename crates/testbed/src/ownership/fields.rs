@@ -79,7 +79,7 @@ fn child(path: &str, name: &str) -> String {
     }
 }
 
-/// What tells an item of a list from the others: conditions have a type, taints a key.
+/// What identifies an item of a list: conditions have a type, taints a key.
 fn key(item: &Value) -> Option<&str> {
     item.get("type").or_else(|| item.get("key"))?.as_str()
 }

@@ -17,7 +17,7 @@ use crate::faults::{ApiRequest, Verb};
 const SET: &str = "set";
 /// On every Node of a machine: `namespace/name` of the machine.
 const MACHINE_OF_NODE: &str = "machine.openshift.io/machine";
-/// On every Node of a machine: what the template says.
+/// On every Node of a machine, from the template.
 const LABEL: &str = "tier";
 
 /// The cloud's word for the state of an instance has changed, or what is waited for, and nothing else.
@@ -58,7 +58,7 @@ pub(super) async fn scale_set(world: &World, size: usize) -> Result<()> {
     Ok(())
 }
 
-/// Whether there are exactly that many machines, all of them run, and the set says so.
+/// Whether there are exactly that many machines, all of them run, and the status of the set agrees.
 pub(super) async fn ensure_running(world: &World, size: usize) -> Result<()> {
     let machines = world.api::<Machine>().list(&ListParams::default()).await?.items;
     let phases: Vec<_> = machines
@@ -146,7 +146,7 @@ pub(super) fn at_least(request: &ApiRequest, news: &str, steps: u32, machines: u
         // One whose Node is there at once is Running without having been Provisioned. That all of them are so fast was
         // never seen.
         ("machines", Some("status")) if news == "Provisioned" => 1,
-        // One for several passes that follow each other closely.
+        // One for several reconciles that follow each other closely.
         ("events", _) if request.name.as_deref().is_some_and(|name| name.ends_with("Scaled")) => 1,
         _ => u32::MAX,
     }

@@ -1,4 +1,4 @@
-//! Stories that several test suites tell, in a process of the test's own and with the real binary.
+//! Scenarios that several test suites run, in a process of the test's own and with the real binary.
 
 mod aws_scaling;
 mod machines;

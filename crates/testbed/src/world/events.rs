@@ -6,7 +6,7 @@ use kube::api::{DeleteParams, ListParams};
 
 use super::World;
 
-/// What an Event says.
+/// The content of an Event.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventFacts {
     /// The name of the object that it regards.

@@ -1,4 +1,4 @@
-//! What the status of an object says, in a word.
+//! The state in the status of an object, in a word.
 
 use kube::api::DynamicObject;
 use serde_json::Value;

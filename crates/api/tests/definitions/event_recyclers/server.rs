@@ -47,7 +47,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Creates one, or says why not.
+    /// Creates one, or returns the reason of the refusal.
     pub(crate) async fn create(
         &self,
         version: &str,
@@ -62,14 +62,14 @@ impl Server {
         if let Some(spec) = spec {
             object["spec"] = spec.clone();
         }
-        self.verdict(Method::POST, &path(version, ""), &object).await
+        self.answer(Method::POST, &path(version, ""), &object).await
     }
 
     pub(crate) async fn read(&self, version: &str, name: &str) -> Result<Value> {
         Ok(self.request(Method::GET, &path(version, name), None).await?)
     }
 
-    /// Replaces the status, or says why not.
+    /// Replaces the status, or returns the reason of the refusal.
     pub(crate) async fn set_status(
         &self,
         version: &str,
@@ -80,10 +80,10 @@ impl Server {
         let mut object = object.clone();
         object["apiVersion"] = format!("{}/{version}", EVENT_RECYCLERS.group).into();
         object["status"] = status;
-        self.verdict(Method::PUT, &path(version, &format!("{name}/status")), &object).await
+        self.answer(Method::PUT, &path(version, &format!("{name}/status")), &object).await
     }
 
-    async fn verdict(
+    async fn answer(
         &self,
         method: Method,
         path: &str,

@@ -6,7 +6,7 @@ use machinist_control_plane::{ControlPlane, KubernetesVersion, Options};
 use machinist_testbed::openshift::FeatureSet;
 use serde_json::{Value, json};
 
-use crate::openshift::server::{KINDS, Server, Verdict, Whose, install};
+use crate::openshift::server::{Answer, KINDS, Server, Whose, install};
 
 /// One status after the other, and whether the API server takes it after those before.
 fn steps() -> [(Value, bool); 10] {
@@ -48,9 +48,9 @@ async fn step_by_step(server: &Server, whose: Whose) -> Result<()> {
         let created = server.create(whose, kind, ("migration", ""), Some(&json!({}))).await?;
         let mut object = created.object()?;
         for (status, taken) in steps() {
-            let verdict = server.set_status(whose, kind, &object, &status).await?;
-            assert_eq!(verdict.is_accepted(), taken, "{whose:?} {kind:?} {status}: {verdict:?}");
-            if let Verdict::Accepted(stored) = verdict {
+            let answer = server.set_status(whose, kind, &object, &status).await?;
+            assert_eq!(answer.is_accepted(), taken, "{whose:?} {kind:?} {status}: {answer:?}");
+            if let Answer::Accepted(stored) = answer {
                 object = stored;
             }
         }

@@ -7,7 +7,7 @@ use machinist_testbed::openshift::FeatureSet;
 use serde_json::Value;
 
 use crate::openshift::generator::Generator;
-use crate::openshift::server::{KINDS, Server, Verdict, Whose};
+use crate::openshift::server::{Answer, KINDS, Server, Whose};
 
 /// Objects of each kind and set.
 const OBJECTS: u64 = 150;
@@ -79,7 +79,7 @@ async fn survives(
     let asked = server.create(Whose::Ours, kind, (&name, "?dryRun=All"), Some(&spec)).await?;
     let created = server.create(theirs, kind, (&name, ""), Some(&spec)).await?;
     ensure!(asked.is_accepted() == created.is_accepted(), "{spec}\n{created:?}\nours: {asked:?}");
-    let Verdict::Accepted(stored) = created else {
+    let Answer::Accepted(stored) = created else {
         tally.refused += 1;
         return Ok(tally);
     };
@@ -90,7 +90,7 @@ async fn survives(
     let updated = server.set_status(theirs, kind, &stored, &status).await?;
     let asked = server.set_status(Whose::Ours, kind, &ours, &status).await?;
     ensure!(asked.is_accepted() == updated.is_accepted(), "{status}\n{updated:?}\nours: {asked:?}");
-    let (Verdict::Accepted(stored), Verdict::Accepted(ours)) = (updated, asked) else {
+    let (Answer::Accepted(stored), Answer::Accepted(ours)) = (updated, asked) else {
         tally.refused += 1;
         can_be_read(kind.1, &ours)?;
         return Ok(tally);

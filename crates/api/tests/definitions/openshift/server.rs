@@ -24,9 +24,9 @@ pub(crate) enum Whose {
     OpenShifts(FeatureSet),
 }
 
-/// What the API server said of a write.
+/// The answer of the API server to a write.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum Answer {
     /// The object as it is stored now.
     Accepted(Value),
     /// Why not.
@@ -88,7 +88,7 @@ impl Whose {
     }
 }
 
-impl Verdict {
+impl Answer {
     pub(crate) fn is_accepted(&self) -> bool {
         matches!(self, Self::Accepted(_))
     }
@@ -144,14 +144,14 @@ impl Server {
         }
     }
 
-    /// Creates an object with this name and spec. `query` may say `?dryRun=All`.
+    /// Creates an object with this name and spec. `query` may be `?dryRun=All`.
     pub(crate) async fn create(
         &self,
         whose: Whose,
         (plural, kind): (&str, &str),
         (name, query): (&str, &str),
         spec: Option<&Value>,
-    ) -> Result<Verdict> {
+    ) -> Result<Answer> {
         let api_version = format!("{}/v1beta1", whose.group());
         let mut object =
             json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}});
@@ -169,7 +169,7 @@ impl Server {
         (plural, _): (&str, &str),
         object: &Value,
         status: &Value,
-    ) -> Result<Verdict> {
+    ) -> Result<Answer> {
         let mut object = object.clone();
         object["status"] = status.clone();
         let name = object["metadata"]["name"].as_str().context("no name")?;
@@ -190,12 +190,12 @@ impl Server {
         Ok(self.client.request(request).await?)
     }
 
-    async fn write(&self, method: Method, path: &str, object: &Value) -> Result<Verdict> {
+    async fn write(&self, method: Method, path: &str, object: &Value) -> Result<Answer> {
         match self.request(method, path, Some(object)).await {
-            Ok(stored) => Ok(Verdict::Accepted(stored)),
-            // 400 is what the API server says where the object cannot even be decoded.
+            Ok(stored) => Ok(Answer::Accepted(stored)),
+            // The API server answers 400 if the object cannot be decoded.
             Err(kube::Error::Api(status)) if [400, 422].contains(&status.code) => {
-                Ok(Verdict::Refused(status.message))
+                Ok(Answer::Refused(status.message))
             }
             Err(error) => Err(error).context(path.to_owned()),
         }

@@ -1,4 +1,4 @@
-//! Stands in for the machine controller: runs passes over one machine and keeps its condition `Drained`.
+//! Stands in for the machine controller: reconciles one machine and keeps its condition `Drained`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(crate) struct Process {
 /// A machine that is being deleted.
 pub(crate) struct Machine {
     pub(crate) subject: Subject,
-    /// What its status says.
+    /// The conditions in its status.
     pub(crate) conditions: Vec<Condition>,
     /// The reasons of all Events about it.
     pub(crate) events: Vec<&'static str>,
@@ -75,23 +75,23 @@ impl Process {
         Ok(Self { _manager: manager, drainer, writer })
     }
 
-    /// One pass; returns where the drain is, and when it wants to come back.
-    pub(crate) async fn pass(&self, machine: &mut Machine) -> (Step, Option<Duration>) {
+    /// One reconcile; returns the step of the drain, and when to requeue.
+    pub(crate) async fn reconcile(&self, machine: &mut Machine) -> (Step, Option<Duration>) {
         let clock = SystemClock;
         let view = self.drainer.observe(machine.subject.clone()).await;
-        let verdict = decide(&view, clock.now());
-        let done = self.drainer.act(&view, &verdict, &self.writer).await;
-        let told = report(&view, &verdict, &done, clock.now());
-        machine.refusals += done.refused.len();
-        machine.events.extend(told.events.iter().map(|event| event.reason.as_str()));
-        if let Some(list) = conditions::set(&machine.conditions, told.condition, clock.now()) {
+        let plan = decide(&view, clock.now());
+        let outcome = self.drainer.act(&view, &plan, &self.writer).await;
+        let reported = report(&view, &plan, &outcome, clock.now());
+        machine.refusals += outcome.refused.len();
+        machine.events.extend(reported.events.iter().map(|event| event.reason.as_str()));
+        if let Some(list) = conditions::set(&machine.conditions, reported.condition, clock.now()) {
             machine.subject.stored = StoredStep::of(&list[0]);
             machine.conditions = list;
         }
-        (told.step, verdict.again(&done))
+        (reported.step, plan.again(&outcome))
     }
 
-    /// Passes as often as the drain wants to come back, until `wanted` holds of the machine.
+    /// Reconciles as often as the drain requeues, until `wanted` holds of the machine.
     pub(crate) async fn until(
         &self,
         machine: &mut Machine,
@@ -100,7 +100,7 @@ impl Process {
     ) -> Result<()> {
         let work = async {
             loop {
-                let (step, again) = self.pass(machine).await;
+                let (step, again) = self.reconcile(machine).await;
                 if wanted(step, machine) {
                     return;
                 }

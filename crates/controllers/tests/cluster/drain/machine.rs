@@ -80,7 +80,7 @@ async fn a_machine_goes_when_its_node_is_drained_and_not_before() -> Result<()> 
     first.kill().await?;
     world.node("b", None).await?;
     let _second = run(&world)?;
-    // The first one may have died between its condition and its Events: then the second one says them.
+    // The first one may have died between its condition and its Events: then the second one writes them.
     world
         .eventually("the Events are there", || async {
             let events = drain_events(&world).await?;

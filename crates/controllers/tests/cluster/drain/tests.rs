@@ -71,9 +71,9 @@ async fn a_drain_that_was_interrupted_goes_on() -> Result<()> {
     world.budget("at-least-one").await?;
     let mut machine = Machine::of(&node)?;
 
-    // The first process dies right after its first write, before anything is said about it.
+    // The first process dies right after its first write, before it writes an Event.
     let first = Process::start(&world, timings()).await?;
-    assert_eq!(first.pass(&mut machine).await, (Step::Cordoning, Some(Duration::ZERO)));
+    assert_eq!(first.reconcile(&mut machine).await, (Step::Cordoning, Some(Duration::ZERO)));
     drop(first);
     let started = mark(&world, "a").await?;
     assert!(machine.conditions.is_empty(), "{:?}", machine.conditions);
@@ -88,7 +88,7 @@ async fn a_drain_that_was_interrupted_goes_on() -> Result<()> {
     let third = Process::start(&world, timings()).await?;
     third.until_step(&mut machine, Step::Succeeded).await?;
     assert_eq!(mark(&world, "a").await?, started, "the drain is as old as it was");
-    // A new process says it again; the same Event is the same object.
+    // A new process writes it again; the same Event is the same object.
     machine.events.sort_unstable();
     machine.events.dedup();
     assert_eq!(machine.events, ["DrainProceeds", "DrainRequeued", "DrainSucceeded"]);
@@ -153,7 +153,7 @@ async fn control_plane_nodes_go_one_after_the_other() -> Result<()> {
     let (mut machine_a, mut machine_b) = (Machine::of(&a)?, Machine::of(&b)?);
     // Both at once, so that both have looked before either has written.
     let (first_a, first_b) =
-        tokio::join!(process.pass(&mut machine_a), process.pass(&mut machine_b));
+        tokio::join!(process.reconcile(&mut machine_a), process.reconcile(&mut machine_b));
     let mut steps = [first_a.0, first_b.0];
     steps.sort();
     assert_eq!(steps, [Step::WaitingForControlPlane, Step::Cordoning]);
@@ -164,7 +164,7 @@ async fn control_plane_nodes_go_one_after_the_other() -> Result<()> {
     };
     assert!(waiting.message().contains(&first.name_any()), "{}", waiting.message());
     process.until_step(&mut going, Step::Succeeded).await?;
-    assert_eq!(process.pass(&mut waiting).await.0, Step::WaitingForControlPlane);
+    assert_eq!(process.reconcile(&mut waiting).await.0, Step::WaitingForControlPlane);
     let untouched = world.nodes().get(&second.name_any()).await?;
     assert_ne!(untouched.spec.and_then(|spec| spec.unschedulable), Some(true));
 

@@ -1,5 +1,5 @@
-//! With no other definition than that of Machines: machines live, and those who need more say what they wait for,
-//! until it comes.
+//! With no other definition than that of Machines: machines live, and controllers that need more report what they
+//! wait for.
 
 use anyhow::{Result, ensure};
 use kube::ResourceExt;

@@ -1,7 +1,7 @@
 //! Anything may happen in any order, and in the end there are the machines that were wanted, and nothing else.
 //!
 //! A [`story`] comes from a seed: changes of size, late watches, lost answers, crashes, a cloud in bad weather. It is
-//! [`run`] while a [`witness`] watches every state of every machine. `FLEET_SEEDS=7` tells one story,
+//! [`run`] while a [`witness`] watches every state of every machine. `FLEET_SEEDS=7` runs one story,
 //! `FLEET_SEEDS=1..200` many; a failure names its own.
 
 mod run;
@@ -18,7 +18,7 @@ use self::run::live_through;
 use self::story::Story;
 use crate::definitions::Served;
 
-/// How many stories are told side by side: most of a story is waiting.
+/// How many stories run side by side: most of a story is waiting.
 const PARALLEL: usize = 4;
 
 #[tokio::test(flavor = "multi_thread")]

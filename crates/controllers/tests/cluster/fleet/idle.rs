@@ -37,7 +37,7 @@ fn lines(entries: &[LogEntry]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Waits until nothing follows from the last change any more. Says how many requests there were.
+/// Waits until nothing follows from the last change any more. Returns how many requests there were.
 async fn until_quiet(fleet: &Fleet) -> Result<usize> {
     eventually(PATIENCE, "a moment without a request", || async {
         let all = requests(fleet);
@@ -113,7 +113,7 @@ async fn the_resync_looks_and_writes_nothing(fleet: Fleet) -> Result<()> {
     let lists = looked.iter().filter(|entry| entry.request.resource == "machines").count();
     // One question for all machines of a round.
     let clouds = of(CLOUD);
-    println!("{lists} verify passes over machines, {clouds} calls to the cloud");
+    println!("{lists} resyncs of machines, {clouds} calls to the cloud");
     assert!((1..=lists + 1).contains(&clouds), "{clouds} calls in {lists} rounds");
     process.kill().await
 }

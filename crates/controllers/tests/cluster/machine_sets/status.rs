@@ -1,4 +1,4 @@
-//! What a set says of itself, and how often.
+//! The status of a MachineSet, and how often it is written.
 
 use std::time::Duration;
 
@@ -125,7 +125,7 @@ async fn a_settled_set_is_not_written_and_a_busy_one_seldom(mut world: Fixture) 
     println!("{written} writes of the set in {:?}", began.elapsed());
     assert!(u128::try_from(written)? <= most, "{written} writes, {most} expected at most");
     assert!(written < 60, "{written} writes for 60 machines");
-    // The resync has come round many times by now; nothing is to be said.
+    // The resync has come round many times by now; nothing is to be written.
     let all = || world.proxy.log().matching(&Match::writes()).len();
     let before = all();
     let end = Instant::now() + Duration::from_secs(2);

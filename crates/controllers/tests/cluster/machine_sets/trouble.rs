@@ -1,4 +1,4 @@
-//! What is wrong is said where people look, and taken back when it is right again.
+//! Problems are reported in conditions and Events, and cleared when they are over.
 
 use anyhow::Result;
 use machinist_testbed::faults::{Effect, Match, Rule, Verb};

@@ -82,7 +82,7 @@ impl Fixture {
         .await
     }
 
-    /// Waits until the set says that it has acted upon its whole spec, and has nothing in the making.
+    /// Waits until the status shows that the whole spec is applied, and has nothing in the making.
     pub(crate) async fn until_settled(&self, name: &str) -> Result<DynamicObject> {
         self.until_set(name, "the set is settled", |set| {
             let window = set.annotations().get("machinist.dev/ordinals");

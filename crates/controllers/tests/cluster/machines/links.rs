@@ -45,7 +45,7 @@ fn linked(machine: &kube::api::DynamicObject, node: &str) -> bool {
     node_of(machine) == node
 }
 
-/// The machine does not change when its Node goes, so nothing but the Node's end tells the one that waits.
+/// The machine does not change when its Node goes, so only the deletion of the Node requeues it.
 async fn a_node_that_waited_for_another_one_is_linked_when_that_goes(world: Fixture) -> Result<()> {
     let process = world.run_only(&["nodelink"])?;
     let id = format!("test:///{}", world.namespace);

@@ -1,4 +1,4 @@
-//! What a machine says when something is in its way, and that it goes on when that is gone.
+//! What a Machine reports when something blocks it, and that it continues when that is over.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -60,15 +60,15 @@ async fn on_openshifts_own_definition_a_failure_is_written_once() -> Result<()> 
     assert_eq!(machine.data["status"]["errorReason"], "InvalidConfiguration");
     assert_eq!(machine.data["status"].get("failureReason"), None, "it is no stock definition");
     for touch in 0..5 {
-        let passes = process.reconciles();
+        let reconciles = process.reconciles();
         world
             .patch_machine(
                 "m",
                 json!({"metadata": {"annotations": {"touched": touch.to_string()}}}),
             )
             .await?;
-        eventually(PATIENCE, "another pass", || async {
-            ensure!(process.reconciles() > passes, "none");
+        eventually(PATIENCE, "another reconcile", || async {
+            ensure!(process.reconciles() > reconciles, "none");
             Ok(())
         })
         .await?;

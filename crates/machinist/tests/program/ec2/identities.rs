@@ -59,10 +59,10 @@ async fn a_missing_or_bad_secret_is_told_and_mending_it_is_heard() -> Result<()>
     world.create("set", machine_as("aws", "m5.large")).await?;
     let name = format!("{}/aws", world.namespace);
     world.hears("set", "ReconcileError", &format!("Secret {name} does not exist")).await?;
-    let refused = annotator.passes("refused").await?;
+    let refused = annotator.reconciles("refused").await?;
     stays("it waits", async || {
-        let now = annotator.passes("refused").await?;
-        ensure!(now <= refused + 1.5, "{now} passes, {refused} before");
+        let now = annotator.reconciles("refused").await?;
+        ensure!(now <= refused + 1.5, "{now} reconciles, {refused} before");
         ensure!(cloud.front().calls().is_empty(), "{:?}", cloud.front().calls());
         Ok(())
     })
@@ -86,7 +86,7 @@ async fn a_rotated_secret_is_used_without_a_restart() -> Result<()> {
     world.create("set", machine_as("aws", "m5.large")).await?;
     world.says("set", VCPU, "2").await?;
     world.put_secret("aws", &keys("AKIANEW")).await?;
-    // What the old identity was told does not count for the new one.
+    // Answers to the old identity do not count for the new one.
     poll::eventually(PATIENCE, "the new key to be used", || async {
         let askers = askers(&cloud, "m5.large");
         ensure!(askers == ["AKIAOLD", "AKIANEW"], "{askers:?}");

@@ -1,4 +1,4 @@
-//! OpenShift's two machine APIs: only the one that is in charge is followed, if the gate says so.
+//! OpenShift's two machine APIs: only the authoritative one is followed, with the feature gate.
 
 use anyhow::{Result, ensure};
 use kube::api::{Patch, PatchParams};

@@ -3,9 +3,9 @@
 //!
 //! One control plane is plain Kubernetes and serves most tests, one namespace each; another is OpenShift as far as
 //! machinist looks at it and serves one test at a time, because its settings are the cluster's. All share one moto;
-//! each test has a front of its own, which says who asked for what.
+//! each test has a front of its own, which records every call.
 //!
-//! Not here: what EC2's answers mean and how long they are kept (`provider-aws`), what annotations say (`domain`),
+//! Not here: what EC2's answers mean and how long they are kept (`provider-aws`), what is annotated (`domain`),
 //! crashes (`crash`).
 
 mod identities;

@@ -1,4 +1,4 @@
-//! What only OpenShift says: the endpoint of EC2 and the trusted CA.
+//! Settings that only OpenShift has: the endpoint of EC2 and the trusted CA.
 
 use anyhow::{Context, Result, ensure};
 use machinist_testbed::aws::{Authority, Transport};

@@ -19,8 +19,8 @@ async fn a_set_that_is_being_deleted_is_left_alone_and_nobody_is_asked() -> Resu
     let annotator = Launch::new(&world)?.asking(&cloud).start().await?;
     world.create("staying", machine("m5.large")).await?;
     world.says("staying", VCPU, "2").await?;
-    poll::eventually(PATIENCE, "a pass over each", || async {
-        let settled = annotator.passes("settled").await?;
+    poll::eventually(PATIENCE, "a reconcile of each", || async {
+        let settled = annotator.reconciles("settled").await?;
         ensure!(settled > 1.5, "{settled} so far");
         Ok(())
     })
@@ -59,12 +59,12 @@ async fn what_users_set_is_kept_and_a_wrong_architecture_is_not() -> Result<()> 
     assert_eq!(world.event_notes("set", "UserValueKept").await?.len(), 1);
     assert_eq!(world.event_notes("set", "ArchitectureReplaced").await?.len(), 1);
 
-    // Neither a new process nor the end of the Event is a reason to say it again.
+    // Neither a new process nor the end of the Event is a reason to write it again.
     annotator.terminate().await?;
     world.delete_events().await?;
     let annotator = Launch::new(&world)?.asking(&cloud).flag("--sync-period=300ms").start().await?;
     poll::eventually(PATIENCE, "some resyncs", || async {
-        let settled = annotator.passes("settled").await?;
+        let settled = annotator.reconciles("settled").await?;
         ensure!(settled > 2.5, "{settled} so far");
         Ok(())
     })

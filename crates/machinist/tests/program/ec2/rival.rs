@@ -33,7 +33,7 @@ async fn a_writer_that_shuffles_the_pairs_is_not_fought() -> Result<()> {
     }
     // It has seen them, and more are nothing to it.
     poll::eventually(PATIENCE, "the shuffles to be seen", || async {
-        ensure!(annotator.passes("settled").await? > 2.5, "not yet");
+        ensure!(annotator.reconciles("settled").await? > 2.5, "not yet");
         Ok(())
     })
     .await?;
@@ -50,7 +50,7 @@ async fn a_writer_that_shuffles_the_pairs_is_not_fought() -> Result<()> {
     Ok(())
 }
 
-/// The catalogue answers at once, so the first pass writes; it must know by then.
+/// The catalogue answers at once, so the first reconcile writes; it must know by then.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rival_is_known_of_before_the_first_write() -> Result<()> {
     let world = Ec2World::openshift("rival").await?;
@@ -87,7 +87,7 @@ async fn a_rival_is_known_of_before_the_first_write() -> Result<()> {
     Ok(())
 }
 
-/// A Lease that stands there says nothing; one that is renewed does.
+/// An old Lease proves nothing; a renewed one shows that its holder is alive.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_that_is_old_or_was_given_back_is_no_rival() -> Result<()> {
     let now = Timestamp::now();

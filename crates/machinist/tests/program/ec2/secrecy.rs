@@ -43,7 +43,7 @@ async fn no_value_of_a_secret_is_logged_told_or_written_to_disk() -> Result<()> 
         world.says(name, VCPU, "2").await?;
     }
     world.hears("broken", "ReconcileError", "").await?;
-    // Failures and rotation say much, too.
+    // Failures and rotation are logged, too.
     cloud.front().inject(Rule::every(TYPES, Effect::Throttle));
     let rotated = [("aws_access_key_id", second_id), ("aws_secret_access_key", second_key)];
     world.put_secret("keys", &rotated).await?;

@@ -38,7 +38,7 @@ async fn the_catalogue_stands_in_until_ec2_answers_again() -> Result<()> {
     assert!(annotator.metric(series).await? > 1.5, "the catalogue answered for both");
     assert!(world.event_notes("retired", "FailedUpdate").await?.is_empty());
 
-    // Now EC2's word counts: it does not have the one, and says the same of the other.
+    // Now EC2 decides: it does not have the one, and agrees about the other.
     cloud.front().reset().await;
     world.hears("retired", "FailedUpdate", "g4ad.xlarge").await?;
     assert!(annotator.calls("ok").await? > 0.5);

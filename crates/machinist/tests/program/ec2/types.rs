@@ -19,7 +19,7 @@ const GPU_TYPE: &str = "capacity.cluster-autoscaler.kubernetes.io/gpu-type";
 const FAMILIES: [&str; 10] = ["c7g", "c6i", "c6g", "m5", "m6i", "m6g", "m7g", "r5", "r6i", "r6g"];
 const SIZES: [&str; 5] = ["large", "xlarge", "2xlarge", "4xlarge", "8xlarge"];
 
-/// What both families of keys say, but for the labels and the marker.
+/// The values of both families of keys, without the labels and the marker.
 fn capacity(annotations: &Annotations) -> Vec<(&str, &str)> {
     let keys = annotations.iter().filter(|(key, _)| *key != LABELS && !key.contains("machinist"));
     keys.map(|(key, value)| (key.rsplit('/').next().unwrap_or(key), value.as_str())).collect()
@@ -139,8 +139,8 @@ async fn a_resync_asks_writes_and_says_nothing() -> Result<()> {
     world.create("set", machine("m5.large")).await?;
     world.says("set", VCPU, "2").await?;
     poll::eventually(PATIENCE, "some resyncs", || async {
-        let settled = annotator.passes("settled").await?;
-        ensure!(settled > 3.5, "{settled} passes so far");
+        let settled = annotator.reconciles("settled").await?;
+        ensure!(settled > 3.5, "{settled} reconciles so far");
         Ok(())
     })
     .await?;
@@ -166,12 +166,12 @@ async fn a_type_that_ec2_does_not_list_is_unknown() -> Result<()> {
     }
     // No further calls until something changes.
     let asked = cloud.front().calls_of(TYPES).len();
-    let refused = annotator.passes("refused").await?;
+    let refused = annotator.reconciles("refused").await?;
     stays("unknown types are left alone", async || {
         let calls = cloud.front().calls_of(TYPES).len();
         ensure!(calls == asked, "{calls} calls, {asked} before");
-        let now = annotator.passes("refused").await?;
-        ensure!(now <= refused + 1.5, "{now} passes, {refused} before");
+        let now = annotator.reconciles("refused").await?;
+        ensure!(now <= refused + 1.5, "{now} reconciles, {refused} before");
         Ok(())
     })
     .await?;

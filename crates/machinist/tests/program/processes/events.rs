@@ -46,7 +46,7 @@ async fn the_first_event_of_a_pass_fails_and_all_are_written_in_the_end() -> Res
         Ok(())
     })
     .await?;
-    // The others of the pass were written at once; only the one that failed waited for the retry.
+    // The others of the reconcile were written at once; only the one that failed waited for the retry.
     let attempts: Vec<_> = replica.proxy.log().matching(&creations());
     let names: Vec<_> = attempts.iter().filter_map(|entry| entry.request.name.clone()).collect();
     assert_eq!(names.len(), 4, "{names:?}");

@@ -16,7 +16,7 @@ use crate::processes::support::world::{AnnotatorWorld, SMALL, Shape, UNKNOWN, sp
 
 const GPU: Shape = Shape { instance_type: "p4d.24xlarge", vcpus: "96" };
 
-/// A set that says everything that is read.
+/// A set with every field that is read.
 fn full(shape: Shape) -> Value {
     let mut spec = spec(shape);
     let machine = &mut spec["template"]["spec"]["providerSpec"]["value"];

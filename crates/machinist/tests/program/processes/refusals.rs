@@ -1,5 +1,4 @@
-//! An API server that never takes a write gets a few attempts, not a storm, and is believed when it says how long to
-//! stay away.
+//! An API server that never takes a write gets a few attempts, not a storm, and its Retry-After is honoured.
 
 use std::time::Duration;
 

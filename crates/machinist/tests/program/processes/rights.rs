@@ -97,8 +97,8 @@ async fn the_overlay_gives_the_rights_that_are_needed_on_openshift() -> Result<(
     let control_plane = ControlPlane::start().await?;
     cluster::install_crds(&control_plane).await?;
     let world = AnnotatorWorld::called(&control_plane, MACHINE_API.to_owned()).await?;
-    // EC2 is found by the Infrastructure, trusted by the ConfigMap, and asked as the Secret says: without these three,
-    // nothing is annotated.
+    // EC2 is found by the Infrastructure, trusted by the ConfigMap, and called with the credentials of the
+    // Secret: without these three, nothing is annotated.
     let aws = AwsBed::start_tls().await?;
     be_openshift(&control_plane, &aws).await?;
     let installation = Installation::apply(&control_plane, "overlays/openshift").await?;
@@ -127,7 +127,7 @@ async fn the_overlay_gives_the_rights_that_are_needed_on_openshift() -> Result<(
     Ok(())
 }
 
-/// Runs two replicas as they are deployed: sets are annotated, trouble is told, the second takes over, nothing is
+/// Runs two replicas as they are deployed: sets are annotated, trouble is reported, the second takes over, nothing is
 /// forbidden.
 async fn it_works(
     control_plane: &ControlPlane,
@@ -230,8 +230,7 @@ async fn be_openshift(control_plane: &ControlPlane, aws: &AwsBed) -> Result<()> 
     Ok(())
 }
 
-/// The API server puts the account's requests where the FlowSchemas say: Leases into a level of their own, all else
-/// into another.
+/// The FlowSchemas assign the account's requests to levels: Leases to one of their own, all others to another.
 pub(crate) async fn leases_come_first(
     world: &AnnotatorWorld,
     account: &Client,

@@ -22,7 +22,7 @@ async fn own_writes_are_not_forgotten_while_the_watch_lags() -> Result<()> {
     let lag = disturbance(Duration::from_secs(3), Duration::from_secs(10));
     let proxy = world.another_proxy().await?;
     proxy.add_rule(Rule::new(watches(), Effect::DelayEvents(lag)));
-    // Every verify pass looks at everything again, while the watch still tells the past.
+    // Every resync lists everything again, while the watch still delivers old events.
     let replica = Replica::behind(proxy, &world, &["--sync-period", "1s"]).await?;
     replica.process.wait_ready().await?;
     let names: Vec<_> = (0..10).map(|n| format!("set-{n}")).collect();
@@ -32,7 +32,7 @@ async fn own_writes_are_not_forgotten_while_the_watch_lags() -> Result<()> {
     for name in &names {
         world.annotated(name, SMALL).await?;
     }
-    // The last own write comes back through the watch in this time.
+    // The watch delivers the last own write in this time.
     holds_for(lag * 2, "one write each", async || {
         ensure!(replica.patches().len() == names.len(), "{}", replica.proxy.log());
         Ok(())
@@ -96,7 +96,7 @@ async fn connections_that_drop_every_second_leave_the_cache_right() -> Result<()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_verify_pass_repairs_what_the_watch_did_not_tell() -> Result<()> {
+async fn the_resync_repairs_what_the_watch_did_not_report() -> Result<()> {
     let world = AnnotatorWorld::new("hidden").await?;
     let proxy = world.another_proxy().await?;
     proxy.add_rule(Rule::new(watches(), Effect::HideEvents(EventFilter::all())));

@@ -41,7 +41,7 @@ fn bad_specs() -> [Value; 4] {
     ]
 }
 
-/// Names of the sets about which there is an Event that says so.
+/// Names of the sets with an Event about it.
 async fn complained_about(world: &AnnotatorWorld) -> Result<BTreeSet<String>> {
     let events = Api::<Event>::namespaced(world.client.clone(), &world.namespace);
     let events = events.list(&ListParams::default()).await?.items;

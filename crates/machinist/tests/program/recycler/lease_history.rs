@@ -1,4 +1,4 @@
-//! The Lease of the recycler as it was at every moment: each version of it, as a watch tells them, by the times that
+//! The Lease of the recycler as it was at every moment: each version of it, as a watch delivers them, by the times that
 //! its holders wrote.
 //!
 //! Out: every change of hands, and for how long there was no leader. Not here: bounds.

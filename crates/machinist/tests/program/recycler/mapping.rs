@@ -34,7 +34,7 @@ fn events_about_pods_count_for_their_node_as_often_as_they_happen() -> Result<()
         write(world, "mapped-placed", &placed, json!({"count": 2})).await?;
         counts(2).await?;
 
-        // Its kubelet has said so, and then the pod was replaced by another one of the same name.
+        // Its kubelet has reported it, and then the pod was replaced by another one of the same name.
         let gone = about_pod("placed", Some("another-uid"));
         let host = json!({"source": {"component": "kubelet", "host": nodes[0]}});
         write(world, "mapped-gone", &gone, host).await?;
@@ -65,7 +65,7 @@ fn events_about_pods_count_for_their_node_as_often_as_they_happen() -> Result<()
         let mapped = |status: &EventRecyclerStatus| status.unmapped.is_none().then_some(());
         world.until(NAME, "nothing to lead nowhere", mapped).await?;
 
-        // The same Events happen again: as kubelets tell it, and as the newer API does.
+        // The same Events happen again: as kubelets write them, and as the newer API does.
         let events: Api<Event> = Api::namespaced(world.client.clone(), "default");
         let now = now()?;
         for (name, more, expected) in [

@@ -1,4 +1,4 @@
-//! The binary as a process that runs the recycler, with an environment that holds nothing but what the test says.
+//! The binary as a process that runs the recycler, with an environment that holds only what the test sets.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(crate) fn start(
     start_with(kubeconfig, cloud, region, &flags, &[])
 }
 
-/// The same with variables in its environment, and with metrics where a flag says.
+/// The same with variables in its environment, and with metrics at the address of a flag.
 pub(crate) fn start_with(
     kubeconfig: &Path,
     cloud: &AwsBed,

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::world::shared;
 
-/// What the condition `Recycling` says.
+/// The message of the condition `Recycling`.
 fn says(status: &EventRecyclerStatus, text: &str) -> Option<()> {
     let mut conditions = status.conditions.iter().flatten();
     let says = |message: &Option<String>| message.as_deref().is_some_and(|it| it.contains(text));

@@ -122,7 +122,7 @@ impl RecyclerWorld {
         Ok(Self { world, control_plane, cloud, estate, _kubelets: kubelets })
     }
 
-    /// Starts a recycler. Its own timings are shorter than in life; what EventRecyclers say is not.
+    /// Starts a recycler. Its own timings are shorter than in production; those of EventRecyclers are not.
     pub(crate) fn recycler(&self, flags: &[&str]) -> Result<Process> {
         let flags = [&["--time-scale=0.2"], flags].concat();
         self.recycler_in_real_time(&flags)
@@ -236,7 +236,7 @@ impl RecyclerWorld {
         .await
     }
 
-    /// Waits until the recycle of the group is over, and says how it ended.
+    /// Waits until the recycle of the group is over, and returns how it ended.
     pub(crate) async fn ended(&self, name: &str) -> Result<PastRecycle> {
         let ended = |status: &EventRecyclerStatus| {
             let mut past = status.recycle_history.iter().flatten();
@@ -346,7 +346,7 @@ impl RecyclerWorld {
         Ok(pods.get_opt(name).await?.is_some_and(|pod| pod.metadata.deletion_timestamp.is_none()))
     }
 
-    /// What Events with this reason say about an EventRecycler.
+    /// The notes of Events with this reason about an EventRecycler.
     pub(crate) async fn told(&self, name: &str, reason: &str) -> Result<Vec<String>> {
         let events: Api<Event> = Api::all(self.client.clone());
         let all = events.list(&ListParams::default()).await?.items.into_iter();
@@ -365,7 +365,7 @@ impl RecyclerWorld {
     }
 }
 
-/// What the Events say that an EventRecycler of this name counts.
+/// The message of Events that an EventRecycler of this name counts.
 fn term(name: &str) -> String {
     format!("sandbox image of {name}")
 }

@@ -49,9 +49,9 @@ async fn nonsense_is_not_believed_and_hides_nothing() {
         handler.until_logged(complaint).await.unwrap();
         node.imds.withdraw(path);
     }
-    // EC2's own way to say that there is no notice.
+    // EC2's answer if there is no notice.
     node.imds.say(TERMINATION_TIME, "not a time");
-    node.passes(2).await;
+    node.polls(2).await;
     handler.ensure_alive().unwrap();
     assert_eq!(node.requests().len(), 0);
 
@@ -68,7 +68,7 @@ async fn a_notice_that_is_taken_back_unseen_changes_nothing() {
     node.imds.withdraw(INSTANCE_ACTION);
     node.imds.withdraw(TERMINATION_TIME);
     let _handler = node.handler().await;
-    node.passes(3).await;
+    node.polls(3).await;
     assert!(node.imds.count(INSTANCE_ACTION, 404) >= 3);
     assert_eq!(node.requests().len(), 0);
 }

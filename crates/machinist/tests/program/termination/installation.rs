@@ -9,7 +9,7 @@ use machinist_testbed::service_account;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-/// The cluster, and what the manifests say.
+/// The cluster, and the manifests.
 pub(crate) struct Installation {
     pub(crate) control_plane: ControlPlane,
     /// The DaemonSet as the API server keeps it.

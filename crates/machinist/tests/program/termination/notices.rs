@@ -1,4 +1,4 @@
-//! Notices and what the Node says then.
+//! Notices and the conditions of the Node that follow.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ async fn a_notice_becomes_a_condition_once_and_the_handler_rests_until_it_is_sto
     let node = SpotNode::new("told").await;
     let before = node.read().await.unwrap();
     let mut handler = node.handler().await;
-    node.passes(3).await;
+    node.polls(3).await;
     assert_eq!(node.requests().len(), 0, "without a notice the cluster is not asked");
     assert_eq!(node.read().await.unwrap(), before);
 
@@ -37,7 +37,7 @@ async fn a_notice_becomes_a_condition_once_and_the_handler_rests_until_it_is_sto
     assert_eq!(rest_of(after, "Terminating"), rest_of(before, "Terminating"));
 
     handler.until_logged("nothing more to do").await.unwrap();
-    assert_eq!(node.imds.count(INSTANCE_ACTION, 200), 1, "told within the pass that saw it");
+    assert_eq!(node.imds.count(INSTANCE_ACTION, 200), 1, "reported by the poll that read it");
     let requests = node.requests();
     let said: Vec<_> = requests
         .iter()
@@ -102,7 +102,7 @@ async fn a_rebalance_recommendation_is_told_once_and_the_end_after_it() {
     assert_eq!(condition["reason"], "RebalanceRecommendation");
     assert!(condition["message"].as_str().unwrap().contains("2026-10-27T08:22:00Z"));
     assert_eq!(node.condition("Terminating").await.unwrap(), None);
-    node.passes(3).await;
+    node.polls(3).await;
     assert_eq!(node.writes(), 1);
 
     node.imds.announce("terminate", SOON);
@@ -116,12 +116,12 @@ async fn a_rebalance_recommendation_is_told_once_and_the_end_after_it() {
 async fn tokens_are_kept_renewed_before_they_end_and_replaced_when_they_are_forgotten() {
     let node = SpotNode::new("tokens").await;
     let handler = node.handler().await;
-    node.passes(3).await;
+    node.polls(3).await;
     assert_eq!(node.imds.count(TOKEN, 200), 1, "one token for many questions");
 
     node.imds.shorten_tokens(Duration::from_secs(4));
     node.imds.forget_tokens();
-    node.passes(1).await;
+    node.polls(1).await;
     let refused = |imds: &machinist_testbed::imds::Imds| {
         imds.asked().iter().filter(|asked| asked.status == 401).count()
     };

@@ -41,7 +41,7 @@ impl SpotNode {
         node
     }
 
-    /// A node whose kubelet has not said anything yet.
+    /// A node whose kubelet has not written its status yet.
     pub(crate) async fn unregistered(name: &'static str) -> Self {
         let installed = installation().await;
         let client: Client = installed.control_plane.client().unwrap();
@@ -107,8 +107,8 @@ impl SpotNode {
         asked.await.unwrap();
     }
 
-    /// Waits until whole passes have gone by.
-    pub(crate) async fn passes(&self, times: usize) {
+    /// Waits until the handler has polled this many times in full.
+    pub(crate) async fn polls(&self, times: usize) {
         self.asked_again(INSTANCE_ACTION, times + 1).await;
     }
 
@@ -134,7 +134,7 @@ impl SpotNode {
         launch.start().unwrap()
     }
 
-    /// Starts the handler as the DaemonSet says, and waits until it has asked for the first time.
+    /// Starts the handler as the DaemonSet does, and waits until it has polled for the first time.
     pub(crate) async fn handler(&self) -> Process {
         let handler = self.start(&installation().await.arguments());
         self.asked_again(INSTANCE_ACTION, 1).await;

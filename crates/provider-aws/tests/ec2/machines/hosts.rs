@@ -8,8 +8,8 @@ use machinist_provider::cloud::{Deletion, Effect as Had, ErrorClass};
 use machinist_testbed::aws::{Effect, Rule};
 use serde_json::{Value, json};
 
+use super::edited_specs::end_of_deletion;
 use super::field::{Field, REGION, store};
-use super::home::end_of_deletion;
 
 pub(super) fn own() -> Value {
     json!({ "placement": {

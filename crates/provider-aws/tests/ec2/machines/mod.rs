@@ -3,9 +3,9 @@
 
 mod balancers;
 mod conformance;
+mod edited_specs;
 mod errors;
 mod field;
-mod home;
 mod hosts;
 mod hosts_left;
 mod launches;

@@ -6,8 +6,8 @@ use machinist_provider::cloud::{
 };
 use serde_json::json;
 
+use super::edited_specs::end_of_deletion;
 use super::field::{Field, UID_TAG, tags};
-use super::home::end_of_deletion;
 
 async fn instance(field: &Field, id: &str) -> aws_sdk_ec2::types::Instance {
     let shown = field.moto.describe_instances().instance_ids(id).send().await.unwrap();

@@ -8,8 +8,8 @@ use machinist_provider::cloud::{
 };
 use serde_json::json;
 
+use super::edited_specs::{end_of_deletion, end_of_look};
 use super::field::{Field, UID_TAG, tags};
-use super::home::{end_of_deletion, end_of_look};
 
 /// An instance as the other controller launches it.
 async fn by_hand(field: &Field, machine: &MachineRef) -> String {

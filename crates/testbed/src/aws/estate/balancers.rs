@@ -58,7 +58,7 @@ impl Estate {
         Ok(Balancers { groups })
     }
 
-    /// What a provider spec says to have its instances registered with the load balancers of the estate.
+    /// The part of a provider spec that registers its instances with the load balancers of the estate.
     pub fn balanced(&self) -> Value {
         json!(["classic", "network"].map(|kind| json!({"name": self.name, "type": kind})))
     }

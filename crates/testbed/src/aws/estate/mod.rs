@@ -158,12 +158,12 @@ impl Estate {
         made.texts("instanceId").pop().context("RunInstances names no instance")
     }
 
-    /// Stops an instance behind everybody's back.
+    /// Stops an instance, as a user of EC2 may.
     pub async fn stop(&self, id: &str) -> Result<()> {
         self.wire.ec2("StopInstances", &[("InstanceId.1", id)]).await.map(drop)
     }
 
-    /// Terminates an instance behind everybody's back.
+    /// Terminates an instance, as a user of EC2 may.
     pub async fn terminate(&self, id: &str) -> Result<()> {
         self.wire.ec2("TerminateInstances", &[("InstanceId.1", id)]).await.map(drop)
     }

@@ -16,7 +16,7 @@ use super::xml::Element;
 const EC2: &str = "http://ec2.amazonaws.com/doc/2016-11-15/";
 const AUTO_SCALING: &str = "http://autoscaling.amazonaws.com/doc/2011-01-01/";
 
-/// What a client is told.
+/// The answer to a client.
 #[derive(Clone, Debug)]
 pub(in crate::aws) struct Answer {
     pub(in crate::aws) status: StatusCode,
@@ -60,7 +60,7 @@ impl Answer {
         Self::xml(status, &root)
     }
 
-    /// What a proxy says that has a page for everything.
+    /// The HTML page of a proxy.
     fn page_of_html() -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html"));

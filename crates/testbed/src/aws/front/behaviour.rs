@@ -24,7 +24,7 @@ pub struct Behaviour {
     pub refresh_step: Duration,
     /// The most instances on a page, whatever the client asks for; none: as moto does it.
     pub page_size: Option<usize>,
-    /// What every zone is, as `wavelength-zone`; none: what moto says.
+    /// What every zone is, as `wavelength-zone`; none: as moto answers.
     pub zone_type: Option<&'static str>,
 }
 

@@ -43,7 +43,7 @@ pub(super) async fn instances(world: &World, query: &Query) -> Result<Answer> {
     }
     let answer = world.forward(&query.with(parameters)).await?;
     let now = world.clock.now();
-    // Without this parameter the status of running instances only is told.
+    // Without this parameter only running instances are returned.
     let only_running = query.action == "DescribeInstanceStatus"
         && query.get("IncludeAllInstances") != Some("true");
     Ok(answer.edit(|root| {

@@ -55,7 +55,7 @@ pub(super) async fn follow(world: &World, query: &Query) -> Result<Answer> {
     Ok(answer)
 }
 
-/// What Auto Scaling says about members and groups that do not exist.
+/// The errors of Auto Scaling for members and groups that do not exist.
 async fn refuse(world: &World, query: &Query) -> Result<Option<Answer>> {
     let message = match (query.service.as_str(), query.action.as_str()) {
         ("autoscaling", "TerminateInstanceInAutoScalingGroup") => {

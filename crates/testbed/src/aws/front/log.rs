@@ -26,7 +26,7 @@ pub struct Call {
     pub access_key_id: String,
     /// The region in the credential scope; empty when the call was not signed.
     pub region: String,
-    /// What the client was told; none when its connection was cut.
+    /// The answer to the client; none when its connection was cut.
     pub status: Option<StatusCode>,
 }
 

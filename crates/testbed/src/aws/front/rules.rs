@@ -98,7 +98,7 @@ impl Rules {
         self.rules.lock().clear();
     }
 
-    /// Counts a call and says what happens to it.
+    /// Counts a call and returns what happens to it.
     pub(super) fn take(&self, action: &str) -> Option<Effect> {
         let mut effect = None;
         for rule in self.rules.lock().iter_mut() {

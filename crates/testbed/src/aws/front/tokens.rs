@@ -62,7 +62,7 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// Awaits `act` unless the token of `query` says that it has been done.
+    /// Awaits `act` unless the token of `query` shows that it has been done.
     pub(super) async fn once(
         &self,
         world: &World,

@@ -71,7 +71,7 @@ impl World {
         Ok(account)
     }
 
-    /// The zone of a subnet; none when there is no such subnet, which moto will say itself.
+    /// The zone of a subnet; none when there is no such subnet, which moto reports itself.
     pub(super) async fn zone_of(&self, query: &Query, subnet: &str) -> Result<Option<String>> {
         let question = query.ask("ec2", "DescribeSubnets", &[("SubnetId.1", subnet)]);
         let answer = self.forward(&question).await?;

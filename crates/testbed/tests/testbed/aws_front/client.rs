@@ -118,7 +118,7 @@ where
     };
     let (reply, end) = futures::join!(exchange, connection);
     match end {
-        // The reason why there is no answer is told to the connection only.
+        // The reason why there is no answer is known to the connection only.
         Err(error) if reply.is_err() => Err(error).context("no answer"),
         _ => reply,
     }

@@ -1,4 +1,4 @@
-//! What moto checks because it is told to, and what passes the front as it is.
+//! What moto is configured to check, and what the front forwards unchanged.
 
 use http::StatusCode;
 

@@ -93,7 +93,7 @@ async fn events_are_delayed_in_order() {
     assert_eq!(next_name(&mut events).await.as_deref(), Some("a"));
     assert!(start.elapsed() >= delay);
     assert_eq!(next_name(&mut events).await.as_deref(), Some("b"));
-    // Plain requests are not delayed: a list sees what the watch has not told yet.
+    // Plain requests are not delayed: a list has what the watch has not delivered yet.
     create(&world, "c").await;
     assert_eq!(through(&world).list(&ListParams::default()).await.unwrap().items.len(), 3);
 }

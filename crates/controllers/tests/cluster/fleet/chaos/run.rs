@@ -78,7 +78,7 @@ impl Tale {
                 proxy.add_rule(rule.skip(after).times(times));
             }
             Step::Refuse { code, after, times } => {
-                // What the cloud says is the cloud's own affair.
+                // The words of the cloud are not checked.
                 let writes = Match::writes().that(|request| request.group != "sim");
                 proxy.add_rule(Rule::new(writes, Effect::answer(code)).skip(after).times(times));
             }
@@ -114,7 +114,7 @@ impl Tale {
         self.fleet.cloud().set_modes(Weather::Fine.modes());
     }
 
-    /// More machines are wanted than the cloud gives: each of them says why it does not come, and an Event does.
+    /// More machines are wanted than the cloud gives: the reason is in the status of each, and in an Event.
     async fn refusals_are_told(&self, refusal: Weather) -> Result<()> {
         let settled = self.fleet.sets().get(crate::fleet::fixture::SET).await?;
         let size = settled.data["spec"]["replicas"].as_u64().context("a size")?;

@@ -27,7 +27,7 @@ pub(super) enum Step {
     Delete(usize),
     /// The process is killed, and another one is started.
     Crash,
-    /// Watches tell everything so much later.
+    /// Watch events are delayed by this much.
     LateWatches(Duration),
     /// All connections are closed.
     CutConnections,
@@ -74,7 +74,7 @@ impl Weather {
         modes
     }
 
-    /// What a machine says that meets it.
+    /// The reason that a Machine reports for it.
     pub(super) fn reason(self) -> &'static str {
         match self {
             Self::Full => "CapacityExhausted",

@@ -39,14 +39,14 @@ impl Witness {
         Self { notes, watching: tokio::spawn(seen.watch(machines)) }
     }
 
-    /// To be said before the set is told.
+    /// Call it before the set is scaled.
     pub(super) fn wants(&self, size: usize) {
         let before = self.notes.wanted.swap(size, Ordering::SeqCst);
         self.notes.most_wanted.fetch_max(size, Ordering::SeqCst);
         self.notes.reasons.fetch_add(size.saturating_sub(before), Ordering::SeqCst);
     }
 
-    /// To be said before a machine is deleted: it may be replaced.
+    /// Call it before a machine is deleted: it may be replaced.
     pub(super) fn deletes(&self) {
         self.notes.reasons.fetch_add(1, Ordering::SeqCst);
     }
@@ -67,7 +67,7 @@ impl Drop for Witness {
     }
 }
 
-/// What the watch told so far.
+/// What the watch has reported so far.
 #[derive(Default)]
 struct Seen {
     notes: Arc<Notes>,

@@ -48,7 +48,7 @@ impl Deref for Fleet {
 }
 
 impl Fleet {
-    /// Nothing but a cluster that says where its cloud is.
+    /// A cluster with the endpoint of its cloud, and nothing else.
     pub(super) async fn new(name: &str) -> Result<Self> {
         let world = Ec2World::openshift(name).await?;
         let start = async || Moto::start_bare().await.map(Arc::new);
@@ -150,7 +150,7 @@ impl Fleet {
         .await
     }
 
-    /// Waits until everybody is registered everywhere.
+    /// Waits until every instance is registered with every load balancer.
     pub(super) async fn all_registered(&self, size: usize) -> Result<()> {
         poll::eventually(PATIENCE, &format!("{size} to be registered"), || async {
             let registered = self.estate.registered(&self.balancers).await?;

@@ -1,4 +1,4 @@
-//! What is made carries the cluster's name, so nothing is made before OpenShift has said it.
+//! Tags have the cluster's name, so nothing is created before OpenShift's Infrastructure was read.
 
 use anyhow::ensure;
 use machinist_testbed::poll;

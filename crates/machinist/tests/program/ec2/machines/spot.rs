@@ -1,4 +1,4 @@
-//! Machines that EC2 may take back: Machine and Node say so, by which the termination handler finds its nodes.
+//! Machines that EC2 may take back: Machine and Node have a label, by which the termination handler selects its nodes.
 
 use anyhow::{Context, ensure};
 use kube::ResourceExt;

@@ -86,7 +86,7 @@ async fn launched(fleet: &Fleet, name: &str) -> Result<(String, String)> {
 async fn unsaid_machine(fleet: &Fleet, set: &DynamicObject, spec: &Value) -> Result<String> {
     let name = format!("{SET}-unsaid");
     create(fleet, set, spec, &name).await?;
-    // The last that it says before it launches.
+    // The last line that it logs before it launches.
     let status = Patch::Merge(json!({"status": {"phase": "Provisioning"}}));
     fleet.machines().patch_status(&name, &PatchParams::default(), &status).await?;
     // The clock of EC2 has whole seconds, so the instance is as old as the machine or younger.

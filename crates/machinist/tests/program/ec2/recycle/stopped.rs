@@ -12,7 +12,7 @@ use super::yard::{MARK, Yard, ended, interrupt, until};
 async fn ctrl_c_leaves_a_plan_that_the_same_command_carries_out() -> Result<()> {
     let yard = Yard::new("ctrl-c").await?;
     let (group, members) = yard.group([1, 3, 2]).await?;
-    // A replacement that takes an hour: the first instance is gone, and everybody waits.
+    // A replacement that takes an hour: the first instance is gone, and the process waits.
     let slow = Behaviour { launch_after: Duration::from_hours(1), ..Behaviour::default() };
     yard.front().behave(slow);
     let child = yard.run(&group, &[])?;
@@ -54,7 +54,7 @@ async fn killed_at_zero_the_group_gets_its_size_back() -> Result<()> {
 
     yard.front().clock().advance(Duration::from_hours(2));
     yard.front().behave(Behaviour::default());
-    // Whatever is said now: what was begun is finished.
+    // Whatever the flags are now: what was begun is finished.
     let done = ended(yard.run(&group, &[])?).await?;
     assert_eq!(done.code, Some(0), "{done:?}");
     let after = yard.truth(&group).await?;

@@ -1,4 +1,4 @@
-//! The binary as a process that runs the annotator, with an environment that holds nothing but what the test says.
+//! The binary as a process that runs the annotator, with an environment that holds only what the test sets.
 
 use std::net::SocketAddr;
 use std::ops::Deref;
@@ -65,7 +65,7 @@ impl Launch {
         Ok(self)
     }
 
-    /// Where EC2 is, as plain Kubernetes says it.
+    /// The endpoint of EC2 without OpenShift: a variable.
     pub(crate) fn asking(self, cloud: &AwsBed) -> Self {
         self.environment("AWS_ENDPOINT_URL", &cloud.endpoint_url())
     }
@@ -100,8 +100,8 @@ impl Annotator {
         Ok(http::metric(self.metrics, series).await?.unwrap_or_default())
     }
 
-    /// Passes that ended this way.
-    pub(crate) async fn passes(&self, result: &str) -> Result<f64> {
+    /// Reconciles that ended this way.
+    pub(crate) async fn reconciles(&self, result: &str) -> Result<f64> {
         let labels = format!(r#"{{controller="annotator",result="{result}"}}"#);
         self.metric(&format!("machinist_reconcile_total{labels}")).await
     }

@@ -61,7 +61,7 @@ impl Ec2World {
         install_openshift(late).await
     }
 
-    /// Makes OpenShift say where EC2 is.
+    /// Sets the endpoint of EC2 in OpenShift's Infrastructure.
     pub(crate) async fn point_to(&self, endpoint: &str) -> Result<()> {
         let endpoints = json!([
             {"name": "s3", "url": "https://127.0.0.1:9"},
@@ -100,7 +100,7 @@ impl Ec2World {
         Api::namespaced(self.client.clone(), CONFIG)
     }
 
-    /// OpenShift's own annotator says that it is alive.
+    /// OpenShift's own annotator renews its Lease.
     pub(crate) async fn renew_rival(&self) -> Result<()> {
         self.put_rival("rival", Timestamp::now()).await
     }

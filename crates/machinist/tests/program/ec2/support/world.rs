@@ -119,7 +119,7 @@ impl Ec2World {
         Ok(())
     }
 
-    /// How often machinist has patched a set, as far as the log says yet.
+    /// How often machinist has patched a set, as far as the log has it yet.
     pub(crate) fn patches(&self, name: &str) -> Result<usize> {
         let mut entries = AuditLog::of(self.control_plane).read_new()?;
         entries.retain(|entry| {
@@ -131,7 +131,7 @@ impl Ec2World {
         Ok(entries.len())
     }
 
-    /// Creates a Secret, or replaces what it says.
+    /// Creates a Secret, or replaces its data.
     pub(crate) async fn put_secret(&self, name: &str, data: &[(&str, &str)]) -> Result<()> {
         let data: BTreeMap<_, _> = data.iter().copied().collect();
         let secret: Secret =

@@ -27,7 +27,7 @@ impl Group {
         Ok(Self(replicas))
     }
 
-    /// Waits until exactly one leads and the Lease says the same, and returns the leader and the rest.
+    /// Waits until exactly one leads and the Lease names it, and returns the leader and the rest.
     async fn split(self, world: &AnnotatorWorld) -> Result<(Replica, Vec<Replica>)> {
         let mut replicas = self.0;
         let leader = poll::eventually(PATIENCE, "one leader", || async {

@@ -86,7 +86,7 @@ async fn a_pass_that_was_abandoned_with_the_lease_is_taken_up_again() -> Result<
     let world = AnnotatorWorld::new("abandoned").await?;
     let (leader, _) =
         Group(vec![Replica::electing(&world, "3s", &QUICK).await?]).split(&world).await?;
-    // A write breaks off, so the next pass reads past the cache, which hangs.
+    // A write breaks off, so the next reconcile reads past the cache, which hangs.
     let of_the_set = Match::any().resource("machinesets").name("set");
     leader
         .proxy
@@ -96,7 +96,7 @@ async fn a_pass_that_was_abandoned_with_the_lease_is_taken_up_again() -> Result<
     hang.hit(1, PATIENCE).await?;
     leader.proxy.add_rule(Rule::new(Match::any().resource("leases"), Effect::answer(500)));
     leader.process.wait_metric(LEADER, |value| value < 0.5).await?;
-    poll::eventually(PATIENCE, "the pass to be abandoned", || async {
+    poll::eventually(PATIENCE, "the reconcile to be abandoned", || async {
         let log = leader.process.log()?;
         ensure!(log.contains("aborting"), "{log}");
         Ok(())

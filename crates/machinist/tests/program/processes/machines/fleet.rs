@@ -113,7 +113,7 @@ fn machine_spec(provider: &Value) -> Value {
     })
 }
 
-/// What a set says in its status.
+/// The status of a set.
 pub(super) async fn set_status(fleet: &Fleet, set: &str) -> Result<Value> {
     let set = fleet.sets().get(set).await?;
     set.data.get("status").cloned().context("no status")

@@ -1,5 +1,5 @@
 //! The controllers of machines hold OpenShift's own Leases, so they and a Go program never work at once; who holds
-//! what is said in `/readyz`, in a metric and in the log. The Go program is real: the same leader election as in
+//! what `/readyz`, a metric and the log show. The Go program is real: the same leader election as in
 //! OpenShift's controllers.
 
 use std::time::Duration;
@@ -41,7 +41,7 @@ impl Fleet {
         Ok(spec.holder_identity.unwrap_or_default())
     }
 
-    /// Waits until this process holds a Lease and everybody can see that, and returns what it calls itself.
+    /// Waits until this process holds a Lease and `/readyz` and metrics show it, and returns its identity.
     async fn leads(&self, process: &Process, controller: &str, lease: &str) -> Result<String> {
         let leader = format!(r#"machinist_leader{{controller="{controller}"}}"#);
         process.wait_metric(&leader, |value| value > 0.5).await?;

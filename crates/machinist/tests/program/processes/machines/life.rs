@@ -75,7 +75,7 @@ pub(super) async fn adopt(fleet: &Fleet) -> Result<()> {
     let stranger = fleet.machines().get("stranger").await?;
     ensure!(stranger.finalizers() == [FINALIZER_MACHINE], "{:?}", stranger.finalizers());
 
-    // A second Node says that it runs on the same instance.
+    // A second Node has the provider ID of the same instance.
     let twin: Node = serde_json::from_value(json!({
         "metadata": {"name": "twin"},
         "spec": {"providerID": stranger.data["spec"]["providerID"]},

@@ -1,5 +1,5 @@
 //! The controllers of machines as a process: a [`fleet`] on a simulated cloud goes through a whole [`life`] with no
-//! more than the [`rights`] that the manifests give, on [`openshift`] too, and writes what the docs say
+//! more than the [`rights`] that the manifests give, on [`openshift`] too, and writes what the docs list
 //! ([`ownership`]); [`leases`] are shared with Go programs.
 
 mod fleet;

@@ -66,8 +66,8 @@ fn writes_for(entry: &AuditEntry, controller: &str, lease: &str) -> bool {
     is(controller) || (is("lease") && object.is_some_and(|name| name == lease))
 }
 
-/// The docs can only say "what the machine wants" of labels and annotations of Nodes: these are the names that it
-/// wanted. Taints are a list, which is written with those of others in it.
+/// The declaration can only name "those of the Machine's spec" for labels and annotations of
+/// Nodes: these are the names in it. Taints are a list, which is written with those of others in it.
 fn only_the_wanted_reaches_nodes(log: &[AuditEntry]) -> Result<()> {
     let touched = ownership::touches(log, |entry| entry.user_agent.starts_with("machinist-node"));
     let mut on_nodes = touched.iter().filter(|touch| touch.resource == "nodes").peekable();

@@ -1,4 +1,4 @@
-//! A platform without a provider: it is said, and nothing else happens; and who says otherwise is heard.
+//! A platform without a provider is reported and nothing else happens; `--platform` overrides it.
 
 use anyhow::{Context, Result, ensure};
 use kube::Api;

@@ -103,7 +103,7 @@ async fn machines_live_and_die_with_the_rights_of_the_manifests_and_no_more() ->
     Ok(())
 }
 
-/// Says whether a process leads the machines.
+/// The series that shows whether a process leads the machines.
 const LEADS: &str = r#"machinist_leader{controller="machine"}"#;
 
 /// The cloud wants to see what is in a Secret.

@@ -1,4 +1,4 @@
-//! What an account may do: it tries, and the API server says.
+//! What an account may do: it tries, and the API server answers.
 
 use anyhow::{Result, ensure};
 use kube::Client;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// The definition of a kind whose objects may say anything.
+/// The definition of a kind whose objects may have any field.
 pub(crate) fn definition(
     group: &str,
     version: &str,

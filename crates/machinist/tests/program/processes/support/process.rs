@@ -75,12 +75,12 @@ impl Process {
         http::get(self.health, "/readyz").await
     }
 
-    /// Waits until `/readyz` says 200 and that the annotator runs.
+    /// Waits until `/readyz` answers 200 and lists the annotator as running.
     pub(crate) async fn wait_ready(&self) -> Result<()> {
         self.wait_says("controller annotator runs").await
     }
 
-    /// Waits until `/readyz` says 200 and this.
+    /// Waits until `/readyz` answers 200 with this text.
     pub(crate) async fn wait_says(&self, words: &str) -> Result<()> {
         poll::eventually(PATIENCE, &format!("ready, and {words}"), || async {
             let (code, details) = self.readyz().await?;

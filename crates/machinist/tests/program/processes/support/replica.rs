@@ -8,7 +8,7 @@ use machinist_testbed::faults::{LogEntry, Match, Proxy, Verb};
 use super::process::Process;
 use super::world::AnnotatorWorld;
 
-/// The series that says whether a process leads.
+/// The series that shows whether a process leads.
 pub(crate) const LEADER: &str = r#"machinist_leader{controller="annotator"}"#;
 
 /// A process and its way to the API server.
@@ -61,7 +61,7 @@ impl Replica {
         Self::behind(proxy, world, &[&electing, flags].concat()).await
     }
 
-    /// Whether it says that it leads.
+    /// Whether its metric shows that it leads.
     pub(crate) async fn leads(&self) -> Result<bool> {
         Ok(self.process.metric(LEADER).await? == Some(1.0))
     }
@@ -81,7 +81,7 @@ impl Replica {
         self.proxy.log().matching(&Match::any().verbs([Verb::Patch]).resource("machinesets"))
     }
 
-    /// Every request says which part of machinist it comes from, and the version.
+    /// The user agent of every request names the part of machinist and the version.
     pub(crate) fn ensure_user_agents(&self) -> Result<()> {
         let version = concat!("/", env!("CARGO_PKG_VERSION"));
         for entry in self.proxy.log().entries() {

@@ -65,7 +65,7 @@ impl AnnotatorWorld {
         self.patch_set(name, json!({"spec": spec(shape)})).await
     }
 
-    /// What the annotations of a set say about vCPUs; `None` unless all of them are there.
+    /// The number of vCPUs in the annotations of a set; `None` unless all of them are there.
     pub(crate) async fn vcpus(&self, name: &str) -> Result<Option<String>> {
         let annotations = self.sets().get(name).await?.metadata.annotations.unwrap_or_default();
         let complete =
