@@ -2,7 +2,9 @@
 
 use machinist_api::names::ANNOTATION_ANNOTATED;
 use machinist_domain::annotations::AnnotationChange;
+use machinist_domain::messages::capitalized;
 use machinist_domain::retry::Failure;
+use machinist_provider::spec::SpecError;
 
 use super::error::Refusal;
 
@@ -57,7 +59,10 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
                 "Provider {provider} reports no instance type capacities; annotations are unchanged"
             )
         }
-        Refusal::BadSpec(error) => error.to_string(),
+        Refusal::BadSpec(SpecError::Missing) => {
+            "spec.template.spec.providerSpec.value is missing; set it".to_owned()
+        }
+        Refusal::BadSpec(error) => capitalized(&error.to_string()),
         Refusal::Undecodable(reason) => format!("MachineSet cannot be decoded: {reason}"),
         Refusal::NoSecret(key) => {
             format!("Secret {key} does not exist; create it or correct credentialsSecret")
@@ -74,7 +79,6 @@ mod tests {
     use machinist_domain::message_table::message_table;
     use machinist_domain::report::EventReason;
     use machinist_domain::retry::{Category, Retry};
-    use machinist_provider::spec::SpecError;
 
     use super::*;
 
@@ -115,9 +119,11 @@ mod tests {
             Refusal::BadSpec(SpecError::Invalid {
                 reason: "placement.region is missing".to_owned(),
             }),
-            Refusal::Undecodable("invalid type: string \"x\", expected i32".to_owned()),
+            Refusal::Undecodable(
+                "spec.replicas: invalid type: string \"x\", expected i32".to_owned(),
+            ),
             Refusal::NoSecret(ObjectKey::new("ns", "aws")),
-            Refusal::NoAccess(failure("Not allowed to read Secret ns/aws")),
+            Refusal::NoAccess(failure("not allowed to read Secret ns/aws")),
             Refusal::CloudFailed(throttled),
         ];
         rows.extend(refusals.iter().map(|one| event(true, one.event_reason(), refusal(one))));

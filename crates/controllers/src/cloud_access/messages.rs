@@ -15,7 +15,7 @@ pub(crate) fn no_secret(key: &ObjectKey) -> String {
 }
 
 pub(crate) fn secret_undecodable(key: &ObjectKey) -> String {
-    format!("Secret {key} cannot be decoded")
+    format!("Secret {key} cannot be decoded; recreate it")
 }
 
 pub(crate) fn secret_forbidden(key: &ObjectKey) -> String {
@@ -45,6 +45,7 @@ pub(crate) fn no_provider_used(platform: &str) -> String {
 #[cfg(test)]
 mod tests {
     use machinist_domain::message_table::message_table;
+    use machinist_domain::messages::capitalized;
 
     use super::*;
 
@@ -54,7 +55,7 @@ mod tests {
         let (config, infrastructure) =
             ("configmaps ns/kube-cloud-config", "infrastructures cluster");
         let invalid = "InvalidConfiguration";
-        let row = |reason, text| ("condition Ready=False", reason, text);
+        let row = |reason, text: String| ("condition Ready=False", reason, capitalized(&text));
         let rows = [
             row(invalid, NO_REGION.to_owned()),
             row(invalid, no_secret(&secret)),

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use machinist_api::names::ANNOTATION_CREATION_TIMEOUT;
+pub(super) use machinist_domain::messages::{UNKNOWN_AUTHORITY, capitalized};
 use machinist_provider::cloud::Instance;
 
 use crate::drain::Step;
@@ -24,8 +25,6 @@ pub(super) const WAITING_FOR_NODE: &str = "Waiting for the node to register";
 pub(super) const MANAGED_HERE: &str = "Managed by the Machine API";
 pub(super) const MANAGED_ELSEWHERE: &str =
     "Managed by another machine API: status.authoritativeAPI is not MachineAPI";
-pub(super) const UNKNOWN_AUTHORITY: &str = "The value of authoritativeAPI is unknown; \
-    set spec.authoritativeAPI to MachineAPI or ClusterAPI";
 
 pub(super) fn undecodable(error: &str) -> String {
     format!("The Machine cannot be decoded: {error}")
@@ -70,7 +69,7 @@ pub(super) fn bad_creation_timeout(value: &str) -> String {
 }
 
 pub(super) fn no_answer_in_time(timeout: Duration) -> String {
-    format!("no answer from the cloud within {}", text(timeout))
+    format!("no answer from the cloud within {}; retrying", text(timeout))
 }
 
 pub(super) fn earlier_request_unanswered(error: &str) -> String {
@@ -136,22 +135,11 @@ pub(super) fn draining(step: Step) -> &'static str {
         | Step::EvictionBlocked
         | Step::WaitingForPods
         | Step::WaitingForVolumes
-        | Step::Forcing => "Draining the node",
+        | Step::Forcing => "Draining the node; see condition Drained",
         Step::CannotLook => "The node or its pods cannot be read; retrying",
-        Step::Skipped => "The drain is skipped",
+        Step::Skipped => "The drain is skipped; see condition Drained",
         Step::NodeGone => "The node does not exist",
         Step::Succeeded | Step::VolumesLeft | Step::Forced => "The node is drained",
-    }
-}
-
-/// Begins an error text of a provider or the API server as conditions do. Field paths and identifiers stay as they are.
-pub(super) fn capitalized(text: &str) -> String {
-    let first = text.split(|c: char| !c.is_alphanumeric() && !"._-/".contains(c)).next();
-    let is_word = first.is_some_and(|word| word.chars().all(|c| c.is_ascii_lowercase()));
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(letter) if is_word => letter.to_uppercase().chain(letters).collect(),
-        _ => text.to_owned(),
     }
 }
 
@@ -164,7 +152,7 @@ fn text(time: Duration) -> String {
 mod tests {
     use machinist_domain::key::ObjectKey;
     use machinist_domain::message_table::message_table;
-    use machinist_domain::retry::{Category, Failure};
+    use machinist_domain::retry::{Category, Classified as _, Failure};
     use machinist_provider::cloud::InstanceState;
     use machinist_provider::spec::SpecError;
 
@@ -173,21 +161,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn capitalizes_words_but_not_field_paths() {
-        assert_eq!(capitalized("subnet s-1 is full"), "Subnet s-1 is full");
-        assert_eq!(capitalized("ami.id: is missing"), "ami.id: is missing");
-        assert_eq!(capitalized("i-123 is gone"), "i-123 is gone");
-        assert_eq!(capitalized("EC2 refused"), "EC2 refused");
-        assert_eq!(capitalized(""), "");
-    }
-
-    #[test]
     fn messages() {
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
         let running = instance(InstanceState::Running);
         let hooks = [Hook { name: "backup".into(), owner: "team-a".into() }];
         let stopped_instance = instance(InstanceState::Stopped);
-        let lost = || failure(Category::Unavailable);
+        let lost = |message: &str| Failure {
+            message: message.to_owned(),
+            ..failure(Category::Unavailable)
+        };
         let limit = || "30m".to_owned();
         let secret = ObjectKey::new("ns", "keys");
         let ready = "condition Ready=False";
@@ -196,7 +178,7 @@ mod tests {
         let paused = "condition Paused";
         let warning = "Event Warning";
         let failed = [
-            Fatal::InvalidConfiguration("placement.region: is missing".to_owned()),
+            Fatal::InvalidConfiguration("placement.region: is required".to_owned()),
             Fatal::Missing(Some("cloud:///zone-a/i-1".into())),
             Fatal::Missing(None),
             Fatal::Terminated { id: "i-1".into(), reason: Some("host failed".into()) },
@@ -208,10 +190,10 @@ mod tests {
             Refusal::NoClusterLabel,
             Refusal::BadSpec(SpecError::Missing),
             Refusal::NoSecret(secret),
-            Refusal::NotFoundOut(lost()),
-            Refusal::CouldNotLook(lost()),
-            Refusal::CouldNotLook(Failure { message: NO_ANSWER_FOR_MACHINE.to_owned(), ..lost() }),
-            Refusal::CouldNotLook(Failure { message: PROVIDER_PANICKED.to_owned(), ..lost() }),
+            Refusal::NotFoundOut(lost("cannot read infrastructures cluster: no answer")),
+            Refusal::CouldNotLook(lost(&no_answer_in_time(minutes(1)))),
+            Refusal::CouldNotLook(lost(NO_ANSWER_FOR_MACHINE)),
+            Refusal::CouldNotLook(lost(PROVIDER_PANICKED)),
         ];
         let mut rows = vec![
             (ready, "Creating", CREATING.to_owned()),
@@ -239,7 +221,9 @@ mod tests {
         }
         rows.dedup();
         rows.extend(failed.iter().map(|fatal| (ready, "Failed", fatal.to_string())));
-        rows.extend(refused.iter().map(|refusal| (ready, "the category", refusal.to_string())));
+        rows.extend(
+            refused.iter().map(|refusal| (ready, refusal.category().as_str(), refusal.to_string())),
+        );
         rows.extend([
             (exists, "InstanceNotRequested", NOT_REQUESTED.to_owned()),
             (exists, "InstanceNotCreated", NOT_CREATED.to_owned()),

@@ -2,6 +2,7 @@
 
 use machinist_api::names::ANNOTATION_ORDINALS;
 use machinist_domain::machine::MachineAuthority;
+use machinist_domain::messages::UNKNOWN_AUTHORITY;
 
 use super::error::Refusal;
 
@@ -72,7 +73,7 @@ pub(super) fn template_spec(error: &serde_json::Error) -> String {
 pub(super) fn authority(authority: MachineAuthority) -> String {
     match authority.as_str() {
         Some(api) => format!("The AuthoritativeAPI is set to {api}"),
-        None => "The AuthoritativeAPI has an unknown value; set spec.authoritativeAPI".to_owned(),
+        None => UNKNOWN_AUTHORITY.to_owned(),
     }
 }
 
@@ -150,7 +151,9 @@ mod tests {
         }
         let window = "v2".parse::<Window>().unwrap_err();
         for refused in [
-            Refusal::Undecodable("invalid type: string \"x\", expected i32".to_owned()),
+            Refusal::Undecodable(
+                "spec.replicas: invalid type: string \"x\", expected i32".to_owned(),
+            ),
             Refusal::Selector(SelectorError::Empty),
             Refusal::SelectorMismatch { selector: "a=b".to_owned() },
             Refusal::Replicas(-1),

@@ -116,7 +116,7 @@ fn bad_credentials_and_bad_specs_never_fall_back() {
     let gone = plan(CloudAnswer::NoSecret(ObjectKey::new("ns", "aws")), Some(LISTED));
     assert_eq!(gone, "no-op: Secret ns/aws does not exist; create it or correct credentialsSecret");
     let nowhere = plan(CloudAnswer::NoRegion, Some(LISTED));
-    assert_eq!(nowhere, "no-op: provider spec is invalid: placement.region is missing");
+    assert_eq!(nowhere, "no-op: Provider spec is invalid: placement.region is missing");
 }
 
 #[test]
