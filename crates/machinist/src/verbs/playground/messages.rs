@@ -1,13 +1,12 @@
 //! What `machinist playground` prints.
 
-use std::fmt::Debug;
 use std::path::Path;
 use std::time::Duration;
 
 pub(super) const STARTING: &str =
     "starting etcd and kube-apiserver (the first start takes minutes: it downloads or builds them)";
 
-pub(super) const STOPPED: &str = "everything is stopped and removed";
+pub(super) const STOPPED: &str = "stopped the controllers and the API server; removed their data";
 
 /// `--once` proves that machines run, which they never do in some modes.
 pub(super) fn never_ready(mode: &str) -> String {
@@ -44,15 +43,22 @@ pub(super) fn replaced(machine: &str) -> String {
 }
 
 pub(super) fn nothing_left(created: usize) -> String {
-    format!("proved: scaled to zero; none of {created} instances and their volumes is left")
+    format!("proved: scaled to zero; {created} instances and their volumes are deleted")
+}
+
+pub(super) const NO_CLOUD: &str = "cannot start the simulated cloud";
+
+pub(super) fn cannot(verb: &str, kind: &str, name: &str) -> String {
+    format!("cannot {verb} {kind} {name}")
 }
 
 pub(super) fn leaked(instances: usize, volumes: usize) -> String {
-    format!("left in the cloud: {instances} instances, {volumes} volumes")
+    format!("instances left in the cloud: {instances}; volumes: {volumes}")
 }
 
-pub(super) fn samples_differ(waited: Duration, rows: &dyn Debug) -> String {
-    format!("MachineSets not as expected after {waited:?}: {rows:?}")
+pub(super) fn samples_differ(waited: Duration, names: &[&str], table: &str) -> String {
+    let names = names.join(", ");
+    format!("MachineSets not as expected after {waited:?}: {names}; current state:\n{table}")
 }
 
 pub(super) fn timed_out(waited: Duration, what: &str, table: &str) -> String {
@@ -81,8 +87,10 @@ mod tests {
         ];
         let errors = [
             never_ready("dies"),
-            samples_differ(wait, &["workers"]),
+            samples_differ(wait, &["workers"], "MACHINESET  INSTANCE TYPE"),
             timed_out(wait, "the fleet to grow", "MACHINE  PHASE"),
+            NO_CLOUD.to_owned(),
+            cannot("scale", "MachineSet", "fleet"),
             leaked(1, 2),
         ];
         let rows: Vec<_> = printed
