@@ -1,6 +1,7 @@
 //! Texts that several controllers share, and those about selectors and ordinals.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::selector::SelectorError;
 
@@ -16,6 +17,16 @@ pub fn capitalized(text: &str) -> String {
     match letters.next() {
         Some(letter) if is_word => letter.to_uppercase().chain(letters).collect(),
         _ => text.to_owned(),
+    }
+}
+
+/// A duration such as `90s`, `10m` or `2h`.
+pub fn span(time: Duration) -> String {
+    match time.as_secs() {
+        0 => format!("{time:?}"),
+        seconds if seconds.is_multiple_of(3600) => format!("{}h", seconds / 3600),
+        seconds if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
+        seconds => format!("{seconds}s"),
     }
 }
 
@@ -51,7 +62,7 @@ mod tests {
     #[test]
     fn capitalizes_words_but_not_field_paths() {
         assert_eq!(capitalized("subnet s-1 is full"), "Subnet s-1 is full");
-        assert_eq!(capitalized("ami.id: is missing"), "ami.id: is missing");
+        assert_eq!(capitalized("ami.id: is required"), "ami.id: is required");
         assert_eq!(capitalized("i-123 is gone"), "i-123 is gone");
         assert_eq!(capitalized("EC2 refused"), "EC2 refused");
         assert_eq!(capitalized(""), "");

@@ -2,40 +2,27 @@
 
 use std::time::Duration;
 
-pub(crate) fn too_short(minimum: Duration) -> String {
-    format!("must be at least {minimum:?}")
-}
+use machinist_domain::texts;
 
-pub(crate) fn too_long(maximum: Duration) -> String {
-    format!("must be at most {maximum:?}")
+texts! {
+    pub(crate) fn too_short(minimum: Duration) = "must be at least {minimum:?}";
+    pub(crate) fn too_long(maximum: Duration) = "must be at most {maximum:?}";
+    pub(crate) fn worker_count(value: &str) = "N must be a positive number (got {value:?})";
+    pub(crate) fn not_a_bool(value: &str) = "{value:?} is neither true nor false";
+    pub(crate) fn no_manifests(folder: &str) = "{folder}: the folder has no *.yaml, *.yml or *.json";
+    pub(crate) fn duplicate_key(key: &str) = "duplicate key {key:?}";
 }
 
 pub(crate) const NEGATIVE: &str = "must not be negative";
 pub(crate) const NOT_AN_ENDPOINT: &str = "must be http://HOST[:PORT]";
 pub(crate) const NOT_WORKERS: &str = "must be CONTROLLER=N";
 
-pub(crate) fn worker_count(value: &str) -> String {
-    format!("N must be a positive number (got {value:?})")
-}
-
 pub(crate) const NOT_MAX_PODS: &str = "must be off, eni or a number above zero";
 pub(crate) const NOT_A_GATE: &str = "must be NAME=true or NAME=false";
-
-pub(crate) fn not_a_bool(value: &str) -> String {
-    format!("{value:?} is neither true nor false")
-}
-
-pub(crate) fn no_manifests(folder: &str) -> String {
-    format!("{folder}: the folder has no *.yaml, *.yml or *.json")
-}
 
 /// What serde prints behind "expected".
 pub(crate) const JSON_VALUE: &str = "a value that JSON supports";
 pub(crate) const NOT_FINITE: &str = "number is not finite";
-
-pub(crate) fn duplicate_key(key: &str) -> String {
-    format!("duplicate key {key:?}")
-}
 
 pub(crate) const RESUMABLE: &str = "run the command again to resume";
 

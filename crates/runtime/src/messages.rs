@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use machinist_api::resource::Resource;
 use machinist_domain::key::ObjectKey;
+use machinist_domain::texts;
 
 use crate::cache::CacheState;
 use crate::cluster::ApiError;
@@ -33,16 +34,18 @@ impl Display for ConfigError {
     }
 }
 
-pub(crate) fn missing_file(path: &Path) -> String {
-    format!("{} is missing", path.display())
-}
-
-pub(crate) fn bad_address(error: impl Display) -> String {
-    format!("bad address: {error}")
-}
-
-pub(crate) fn cannot_listen(flag: &str, address: &str, cause: &io::Error) -> String {
-    format!("cannot listen on {address}: {cause} ({flag}=0 disables it)")
+texts! {
+    pub(crate) fn missing_file(path: &Path) = "{} does not exist", path.display();
+    pub(crate) fn bad_address(error: impl Display) = "bad address: {error}";
+    pub(crate) fn cannot_listen(flag: &str, address: &str, cause: &io::Error) =
+        "cannot listen on {address}: {cause} ({flag}=0 disables it)";
+    pub(crate) fn not_written(controller: &str) = "not written: {controller} does not hold its lease";
+    pub(crate) fn no_target(controller: &str) = "not written: {controller} has no target cluster";
+    pub(crate) fn recreated(message: &str) = "the object was deleted and recreated: {message}";
+    pub(crate) fn not_called(controller: &str) = "not called: {controller} does not hold its lease";
+    pub(crate) fn no_answer_from_cloud(limit: &Duration) = "no answer from the cloud within {limit:?}";
+    pub(crate) fn controller(name: &str, state: &str) = "controller {name} {state}";
+    pub(crate) fn waits_for(crd: &str) = "waits for {crd}";
 }
 
 impl Display for ApiError {
@@ -56,34 +59,6 @@ impl Display for ApiError {
             Self::NotUnderstood(why) => write!(f, "cannot decode the API server's response: {why}"),
         }
     }
-}
-
-pub(crate) fn not_written(controller: &str) -> String {
-    format!("not written: {controller} does not hold its lease")
-}
-
-pub(crate) fn no_target(controller: &str) -> String {
-    format!("not written: {controller} has no target cluster")
-}
-
-pub(crate) fn recreated(message: &str) -> String {
-    format!("the object was deleted and recreated: {message}")
-}
-
-pub(crate) fn not_called(controller: &str) -> String {
-    format!("not called: {controller} does not hold its lease")
-}
-
-pub(crate) fn no_answer_from_cloud(limit: &Duration) -> String {
-    format!("no answer from the cloud within {limit:?}")
-}
-
-pub(crate) fn controller(name: &str, state: &str) -> String {
-    format!("controller {name} {state}")
-}
-
-pub(crate) fn waits_for(crd: &str) -> String {
-    format!("waits for {crd}")
 }
 
 /// The holder of a lease; empty if there is none.

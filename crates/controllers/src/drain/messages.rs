@@ -4,6 +4,7 @@
 use std::fmt::Display;
 
 use machinist_api::names::{ANNOTATION_EXCLUDE_DRAINING, ANNOTATION_FORCE_DELETION};
+use machinist_domain::texts;
 
 use super::snapshot::Force;
 use crate::kinds::Hook;
@@ -19,8 +20,16 @@ pub(super) const VOLUMES_NOT_LISTED: &str = "Attached volumes were not listed ye
 pub(super) const NOT_READ: &str = "The node was not read yet";
 pub(super) const NODE_NOT_IDENTIFIED: &str = "it was registered again and has no provider ID yet";
 
-pub(super) fn draining(node: &str) -> String {
-    format!("Draining node {node}; see condition Drained")
+texts! {
+    pub(super) fn draining(node: &str) = "Draining node {node}; see condition Drained";
+    pub(super) fn not_cordoned(error: &str) = "Cannot cordon the node: {error}";
+    pub(super) fn volumes_unknown(error: &str) = "Cannot list attached volumes: {error}";
+    pub(super) fn node_unreadable(node: &str, error: &str) = "Cannot read node {node}: {error}";
+    pub(super) fn pods_unreadable(error: &str) = "Cannot list the pods of the node: {error}";
+    pub(super) fn daemon_sets_unreadable(error: &str) =
+        "Cannot read the DaemonSets of the node's pods: {error}";
+    pub(super) fn node_undecodable(error: &str) = "it cannot be decoded: {error}";
+    pub(super) fn excluded() = "Not drained: the Machine has annotation {ANNOTATION_EXCLUDE_DRAINING}";
 }
 
 pub(super) fn waiting_for_hooks(hooks: &[Hook]) -> String {
@@ -30,10 +39,6 @@ pub(super) fn waiting_for_hooks(hooks: &[Hook]) -> String {
 
 pub(super) fn waiting_for_control_plane<N: Display>(peers: &[N]) -> String {
     format!("Waiting for cordoned control-plane nodes (one is drained at a time): {}", names(peers))
-}
-
-pub(super) fn not_cordoned(error: &str) -> String {
-    format!("Cannot cordon the node: {error}")
 }
 
 pub(super) fn pods_left<N: Display>(pods: &[(N, &str)]) -> String {
@@ -46,30 +51,6 @@ pub(super) fn pods_left<N: Display>(pods: &[(N, &str)]) -> String {
 
 pub(super) fn volumes_attached<N: Display>(volumes: &[N]) -> String {
     format!("Volumes are still attached: {}", names(volumes))
-}
-
-pub(super) fn volumes_unknown(error: &str) -> String {
-    format!("Cannot list attached volumes: {error}")
-}
-
-pub(super) fn node_unreadable(node: &str, error: &str) -> String {
-    format!("Cannot read node {node}: {error}")
-}
-
-pub(super) fn pods_unreadable(error: &str) -> String {
-    format!("Cannot list the pods of the node: {error}")
-}
-
-pub(super) fn daemon_sets_unreadable(error: &str) -> String {
-    format!("Cannot read the DaemonSets of the node's pods: {error}")
-}
-
-pub(super) fn node_undecodable(error: &str) -> String {
-    format!("it cannot be decoded: {error}")
-}
-
-pub(super) fn excluded() -> String {
-    format!("Not drained: the Machine has annotation {ANNOTATION_EXCLUDE_DRAINING}")
 }
 
 pub(super) fn drained<N: Display>(left: &[N]) -> String {

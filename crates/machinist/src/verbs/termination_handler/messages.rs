@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use jiff::Timestamp;
+use machinist_domain::texts;
 
 use super::notice::Action;
 
@@ -19,8 +20,15 @@ pub(super) fn terminating(action: Action, time: Option<Timestamp>) -> String {
     }
 }
 
-pub(super) fn rebalance(time: Timestamp) -> String {
-    format!("EC2 reported at {time} that this instance is at an elevated risk of interruption")
+texts! {
+    pub(super) fn rebalance(time: Timestamp) =
+        "EC2 reported at {time} that this instance is at an elevated risk of interruption";
+    pub(super) fn unparsable(path: &str) = "cannot parse the response to {path}";
+    pub(super) fn bad_status(path: &str, status: StatusCode) = "{path} returned {status}";
+    pub(super) fn no_response(path: &str) = "no response to {path}";
+    pub(super) fn timed_out(path: &str, timeout: Duration) = "no response to {path} within {timeout:?}";
+    pub(super) fn too_long(path: &str, limit: usize) = "the response to {path} exceeds {limit} bytes";
+    pub(super) fn cannot(verb: &str, node: &str) = "cannot {verb} Node {node}";
 }
 
 pub(super) const METADATA: &str = "instance metadata";
@@ -29,30 +37,6 @@ pub(super) const INVALID_TOKEN: &str = "invalid token";
 pub(super) const NO_TTL: &str = "no TTL";
 pub(super) const EMPTY: &str = "empty";
 pub(super) const NOT_A_HEADER: &str = "not valid in a header";
-
-pub(super) fn unparsable(path: &str) -> String {
-    format!("cannot parse the response to {path}")
-}
-
-pub(super) fn bad_status(path: &str, status: StatusCode) -> String {
-    format!("{path} returned {status}")
-}
-
-pub(super) fn no_response(path: &str) -> String {
-    format!("no response to {path}")
-}
-
-pub(super) fn timed_out(path: &str, timeout: Duration) -> String {
-    format!("no response to {path} within {timeout:?}")
-}
-
-pub(super) fn too_long(path: &str, limit: usize) -> String {
-    format!("the response to {path} exceeds {limit} bytes")
-}
-
-pub(super) fn cannot(verb: &str, node: &str) -> String {
-    format!("cannot {verb} Node {node}")
-}
 
 #[cfg(test)]
 mod tests {
