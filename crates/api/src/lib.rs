@@ -14,6 +14,7 @@ pub mod resource;
 #[expect(missing_docs, reason = "the fields are those of the Kubernetes API")]
 pub mod wire;
 
+mod messages;
 mod schema;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
