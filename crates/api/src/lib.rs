@@ -14,6 +14,7 @@ pub mod resource;
 #[expect(missing_docs, reason = "the fields are those of the Kubernetes API")]
 pub mod wire;
 
+mod messages;
 mod named_enum;
 mod schema;
 

@@ -9,6 +9,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::{Value, json};
 
+use crate::messages;
+
 /// A provider's object: neither validated nor pruned.
 pub(crate) fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
@@ -21,7 +23,7 @@ pub(crate) fn time(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 pub(crate) fn authority_rules() -> Value {
     json!([{
         "rule": "self == 'Migrating' || self == oldSelf || oldSelf == 'Migrating'",
-        "message": "authority changes hands by way of Migrating",
+        "message": messages::AUTHORITY,
     }])
 }
 
@@ -32,13 +34,13 @@ pub(crate) fn migration_rules() -> Value {
             "rule": "!has(oldSelf.synchronizedGeneration) || (has(self.synchronizedGeneration) && \
                 self.synchronizedGeneration >= oldSelf.synchronizedGeneration) || \
                 (oldSelf.authoritativeAPI == 'Migrating' && self.authoritativeAPI != 'Migrating')",
-            "message": "synchronizedGeneration does not go back, except at the end of a migration",
+            "message": messages::GENERATION,
             "fieldPath": ".synchronizedGeneration",
             "reason": "FieldValueInvalid",
         },
         {
             "rule": "has(self.authoritativeAPI) || !has(oldSelf.authoritativeAPI)",
-            "message": "authoritativeAPI stays once it is set",
+            "message": messages::AUTHORITY_REMOVED,
         },
     ])
 }

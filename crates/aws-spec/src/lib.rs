@@ -3,6 +3,7 @@
 pub mod catalogue;
 pub mod config;
 mod instance_type;
+mod messages;
 mod provider_config;
 pub mod provider_id;
 

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::config::{self, LocalReference, SIZES};
+use crate::messages;
 
 const KIND: &str = "AWSMachineProviderConfig";
 const KINDS: &[SpecKind] = &[
@@ -59,9 +60,8 @@ impl SpecHalf for AwsSpecs {
         let placement = config.placement.unwrap_or_default();
         let devices = config.block_devices.unwrap_or_default();
         Ok(Shape {
-            instance_type: text(config.instance_type).ok_or_else(|| SpecError::Invalid {
-                reason: "instanceType is missing".to_owned(),
-            })?,
+            instance_type: text(config.instance_type)
+                .ok_or_else(|| Problem::at("instanceType", messages::REQUIRED))?,
             region: text(placement.region),
             zone: text(placement.availability_zone),
             root_disk_gib: root_disk(&devices)?,
@@ -106,9 +106,9 @@ fn root_disk(devices: &[BlockDevice]) -> Result<Option<u32>, Problem> {
         return Ok(None);
     };
     u32::try_from(size).map(Some).map_err(|_| {
-        let (least, most) = (SIZES.start(), SIZES.end());
         let path = format!("blockDevices[{at}].ebs.volumeSize");
-        Problem::at(path, format!("must be {least} to {most} GiB, not {size}"))
+        let range = messages::between(SIZES.start(), format_args!("{} GiB", SIZES.end()));
+        Problem::at(path, messages::got(&range, size))
     })
 }
 

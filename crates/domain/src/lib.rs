@@ -15,6 +15,7 @@ mod labels;
 pub mod machine;
 pub mod machine_timings;
 pub mod message_table;
+pub mod messages;
 pub mod meta;
 pub mod observed;
 pub mod ordinals;

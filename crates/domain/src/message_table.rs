@@ -1,5 +1,15 @@
-//! Renders the messages of one controller or CLI verb as a Markdown table, for a snapshot test. `make fmt` copies the
-//! snapshots into `docs/reference/messages.md`.
+//! What every `messages.rs` uses: functions that return a text, and a Markdown table of all of them for a snapshot
+//! test. `make fmt` copies the snapshots into `docs/reference/messages.md`.
+
+/// Functions that return a text, one per line: `pub(super) fn no_secret(key: &ObjectKey) = "Secret {key} is gone";`
+#[macro_export]
+macro_rules! texts {
+    ($($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $type:ty),*) = $text:literal $(, $value:expr)*;)*) => {
+        $($(#[$meta])* $vis fn $name($($arg: $type),*) -> String {
+            format!($text $(, $value)*)
+        })*
+    };
+}
 
 /// One row per message: where it appears (`Event Warning`, `stderr`), its reason, and the text.
 pub fn message_table<W: AsRef<str>, R: AsRef<str>>(rows: &[(W, R, String)]) -> String {

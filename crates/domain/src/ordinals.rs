@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use crate::hash::fnv1a;
 use crate::key::Uid;
+use crate::messages;
 
 /// The widest window, which bounds the creations in progress.
 pub const WIDEST: u64 = 4096;
@@ -28,7 +29,7 @@ pub struct Window {
 
 /// A stored window that cannot be parsed, maybe written by a later version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a window of ordinals (expected from..next)")]
+#[error("{}", messages::not_a_window(.0))]
 pub struct WindowError(String);
 
 impl Window {

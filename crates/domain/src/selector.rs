@@ -33,15 +33,10 @@ enum Test {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum SelectorError {
-    #[error("spec.selector must not be empty (it would select every Machine)")]
     Empty,
-    #[error("spec.selector: {0:?} is not a valid label name")]
     BadKey(String),
-    #[error("spec.selector: {1:?} is not a valid value of label {0}")]
     BadValue(String, String),
-    #[error("spec.selector: operator {1:?} of label {0} is not In, NotIn, Exists or DoesNotExist")]
     BadOperator(String, String),
-    #[error("spec.selector: operator {1} of label {0} has the wrong number of values")]
     BadCount(String, String),
 }
 

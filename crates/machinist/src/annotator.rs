@@ -4,6 +4,8 @@ use clap::{Args, ValueEnum};
 use machinist_controllers::cloud_access::SecretScope;
 use machinist_domain::capacity_annotations::{Families, MaxPods, Options};
 
+use crate::messages;
+
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Annotations")]
 pub(crate) struct AnnotationArguments {
@@ -115,17 +117,17 @@ fn max_pods(text: &str) -> Result<MaxPods, String> {
         "eni" => Ok(MaxPods::Eni),
         number => match number.parse() {
             Ok(number) if number > 0 => Ok(MaxPods::Number(number)),
-            _ => Err("must be off, eni or a number above zero".to_owned()),
+            _ => Err(messages::NOT_MAX_PODS.to_owned()),
         },
     }
 }
 
 fn feature_gate(text: &str) -> Result<(String, bool), String> {
-    let (name, value) = text.split_once('=').ok_or("must be NAME=true or NAME=false")?;
+    let (name, value) = text.split_once('=').ok_or(messages::NOT_A_GATE)?;
     match value.trim() {
         "true" => Ok((name.trim().to_owned(), true)),
         "false" => Ok((name.trim().to_owned(), false)),
-        other => Err(format!("{other:?} is neither true nor false")),
+        other => Err(messages::not_a_bool(other)),
     }
 }
 

@@ -128,7 +128,7 @@ impl AwsError {
             _ if find::<ConnectorError>(error).is_some() || sts.is_some() => Category::Unavailable,
             _ => Category::Unauthorised,
         };
-        Self::access(category, messages::no_credentials(&short(&deepest(error))))
+        Self::access(category, messages::no_credentials(&short(&deepest(error)), from_secret))
     }
 }
 

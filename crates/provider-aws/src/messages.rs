@@ -4,6 +4,7 @@ use std::fmt;
 
 use machinist_aws_spec::config::Filter;
 use machinist_domain::key::ObjectKey;
+use machinist_domain::texts;
 use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::cloud::MachineRef;
 use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
@@ -59,64 +60,56 @@ pub(crate) fn secret_unreadable(key: &ObjectKey, reason: String) -> String {
     }
 }
 
-pub(crate) fn invalid_secret(key: &ObjectKey, reason: &str) -> String {
-    format!("Secret {key} is invalid: {reason}")
-}
-
-pub(crate) fn not_opted_in(region: &str) -> String {
-    format!("region {region} is not opted in; enable it for the AWS account")
-}
-
-pub(crate) fn no_credentials(reason: &str) -> String {
-    format!("no AWS credentials: {reason}")
-}
-
-pub(crate) fn no_match(
-    field: &str,
-    what: &str,
-    access: &CloudAccess,
-    filters: &[Filter],
-) -> String {
-    format!("{field}: no {what} in {} matches {}", access.region, filters_text(filters))
+texts! {
+    pub(crate) fn invalid_secret(key: &ObjectKey, reason: &str) = "Secret {key} is invalid: {reason}";
+    pub(crate) fn not_opted_in(region: &str) =
+        "region {region} is not opted in; enable it for the AWS account";
+    pub(crate) fn no_match(field: &str, what: &str, access: &CloudAccess, filters: &[Filter]) =
+        "{field}: no {what} in {} matches {}", access.region, filters_text(filters);
+    pub(crate) fn no_root_device(image: &str) = "ami: image {image} has no root device";
+    pub(crate) fn user_data_unreadable(secret: &ObjectKey, reason: String) =
+        "userDataSecret: {}", secret_unreadable(secret, reason);
+    pub(crate) fn user_data_missing(secret: &ObjectKey, key: &str) =
+        "userDataSecret: Secret {secret} has no key {key:?}";
+    pub(crate) fn too_many_tags(field: &str, count: usize) =
+        "{field}: {count} tags in total (spec, cluster and machinist); EC2 allows {MAX_TAGS}";
+    pub(crate) fn unknown_launch_format(attempt: u32) =
+        "status.providerStatus.launch of attempt {attempt} has an unknown format";
+    pub(crate) fn not_prepared(attempt: u32) = "attempt {attempt} is not prepared";
+    pub(crate) fn region_changed(spec: &str, stored: &str) =
+        "placement.region is {spec}, but this Machine was launched in {stored}; restore it or delete the Machine";
+    pub(crate) fn invalid_platform_status(error: &serde_json::Error) =
+        "status.platformStatus of Infrastructure cluster is invalid: {error}";
+    pub(crate) fn wrong_account(error: &str, machine: &MachineRef) =
+        "{error}; {} see nothing with tag {} in {}, so they may belong to another AWS account; \
+         fix them, or add the tag to a security group or subnet of the cluster",
+        credentials_text(&machine.access), cluster_tags(machine).join(" or "), machine.access.region;
+    pub(crate) fn no_instance(machine: &MachineRef) = "Machine {} has no instance", machine.key;
+    pub(crate) fn terminating(ids: &[String]) = "terminating instance {}", ids.join(", ");
+    pub(crate) fn instance_state(id: &str, state: &str) = "instance {id} is {state}";
+    pub(crate) fn host_not_released(host: &str, why: &str) =
+        "dedicated host {host} is not released yet: {why}";
+    pub(crate) fn hosts_unknown(error: &str) =
+        "cannot check for a dedicated host without permission ec2:DescribeHosts: {error}";
+    pub(crate) fn not_registered(load_balancers: &[String]) =
+        "not registered with load balancers: {}", load_balancers.join(", ");
+    pub(crate) fn load_balancer_failed(name: &str, error: &str) = "load balancer {name}: {error}";
+    pub(crate) fn no_target_group(name: &str) =
+        "load balancer {name} has no target group for instances or IP addresses";
+    pub(crate) fn load_balancers_unknown(error: &str) =
+        "cannot determine the load balancers to deregister from: {error}";
+    pub(crate) fn mark_too_long(length: usize) =
+        "the plan of the recycle has {length} characters, which is more than the tags of a group hold";
+    pub(crate) fn not_a_member(id: &InstanceId, group: &GroupRef) =
+        "instance {id} is not a member of Auto Scaling group {group}";
+    pub(crate) fn no_such_group(name: &GroupName) = "Auto Scaling group {name} does not exist";
+    pub(crate) fn unexpected_document(root: &str, start: &str) = "expected {root}, got {start:?}";
+    pub(crate) fn truncated_document(root: &str) = "{root} is truncated";
 }
 
 pub(crate) fn filters_text(filters: &[Filter]) -> String {
     let text = |filter: &Filter| format!("{}={}", filter.name, filter.values.join("|"));
     filters.iter().map(text).collect::<Vec<_>>().join(", ")
-}
-
-pub(crate) fn no_root_device(image: &str) -> String {
-    format!("ami: image {image} has no root device")
-}
-
-pub(crate) fn user_data_unreadable(secret: &ObjectKey, reason: String) -> String {
-    format!("userDataSecret: {}", secret_unreadable(secret, reason))
-}
-
-pub(crate) fn user_data_missing(secret: &ObjectKey, key: &str) -> String {
-    format!("userDataSecret: Secret {secret} has no key {key:?}")
-}
-
-pub(crate) fn too_many_tags(field: &str, count: usize) -> String {
-    format!("{field}: {count} tags in total (spec, cluster and machinist); EC2 allows {MAX_TAGS}")
-}
-
-pub(crate) fn unknown_launch_format(attempt: u32) -> String {
-    format!("status.providerStatus.launch of attempt {attempt} has an unknown format")
-}
-
-pub(crate) fn not_prepared(attempt: u32) -> String {
-    format!("attempt {attempt} is not prepared")
-}
-
-pub(crate) fn region_changed(spec: &str, stored: &str) -> String {
-    format!(
-        "placement.region is {spec}, but this Machine was launched in {stored}; restore it or delete the Machine"
-    )
-}
-
-pub(crate) fn invalid_platform_status(error: &serde_json::Error) -> String {
-    format!("status.platformStatus of Infrastructure cluster is invalid: {error}")
 }
 
 fn credentials_text(access: &CloudAccess) -> String {
@@ -147,14 +140,13 @@ pub(crate) fn account_not_visible(machine: &MachineRef, mark: &AccountMark<'_>) 
     )
 }
 
-pub(crate) fn wrong_account(error: &str, machine: &MachineRef) -> String {
-    format!(
-        "{error}; {} see nothing with tag {} in {}, so they may belong to another AWS account; \
-         fix them, or add the tag to a security group or subnet of the cluster",
-        credentials_text(&machine.access),
-        cluster_tags(machine).join(" or "),
-        machine.access.region,
-    )
+pub(crate) fn no_credentials(reason: &str, from_secret: bool) -> String {
+    let advice = if from_secret {
+        "correct the Secret"
+    } else {
+        "set credentialsSecret in the provider spec, or give this process a role"
+    };
+    format!("no AWS credentials ({reason}); {advice}")
 }
 
 /// `other` is the uid in the instance's tag.
@@ -185,64 +177,8 @@ pub(crate) fn maybe_own_instance(id: &str, machine: &MachineRef, other: Option<&
     }
 }
 
-pub(crate) fn no_instance(machine: &MachineRef) -> String {
-    format!("Machine {} has no instance", machine.key)
-}
-
-pub(crate) fn terminating(ids: &[String]) -> String {
-    format!("terminating instance {}", ids.join(", "))
-}
-
-pub(crate) fn instance_state(id: &str, state: &str) -> String {
-    format!("instance {id} is {state}")
-}
-
-pub(crate) fn host_not_released(host: &str, why: &str) -> String {
-    format!("dedicated host {host} is not released yet: {why}")
-}
-
-pub(crate) fn hosts_unknown(error: &str) -> String {
-    format!("cannot check for a dedicated host without permission ec2:DescribeHosts: {error}")
-}
-
 pub(crate) fn tags_differ<'a>(names: impl Iterator<Item = &'a String>) -> String {
     format!("tags differ: {}", names.map(String::as_str).collect::<Vec<_>>().join(", "))
-}
-
-pub(crate) fn not_registered(load_balancers: &[String]) -> String {
-    format!("not registered with load balancers: {}", load_balancers.join(", "))
-}
-
-pub(crate) fn load_balancer_failed(name: &str, error: &str) -> String {
-    format!("load balancer {name}: {error}")
-}
-
-pub(crate) fn no_target_group(name: &str) -> String {
-    format!("load balancer {name} has no target group for instances or IP addresses")
-}
-
-pub(crate) fn load_balancers_unknown(error: &str) -> String {
-    format!("cannot determine the load balancers to deregister from: {error}")
-}
-
-pub(crate) fn mark_too_long(length: usize) -> String {
-    format!("a plan of {length} characters does not fit into tags")
-}
-
-pub(crate) fn not_a_member(id: &InstanceId, group: &GroupRef) -> String {
-    format!("instance {id} is not a member of Auto Scaling group {group}")
-}
-
-pub(crate) fn no_such_group(name: &GroupName) -> String {
-    format!("Auto Scaling group {name} does not exist")
-}
-
-pub(crate) fn unexpected_document(root: &str, start: &str) -> String {
-    format!("expected {root}, got {start:?}")
-}
-
-pub(crate) fn truncated_document(root: &str) -> String {
-    format!("{root} is truncated")
 }
 
 #[cfg(test)]
@@ -292,7 +228,11 @@ mod tests {
             AwsError::invalid_access(NO_CERTIFICATE),
             AwsError::NoSuchRegion("eu-x-1".to_owned()),
             AwsError::invalid_access(not_opted_in("eu-x-1")),
-            AwsError::access(Category::Unauthorised, no_credentials("the environment has none")),
+            AwsError::access(
+                Category::Unauthorised,
+                no_credentials("the environment has none", false),
+            ),
+            AwsError::access(Category::InvalidConfiguration, no_credentials("no profile x", true)),
             AwsError::refused(operation, "VcpuLimitExceeded", "You have requested more", 400),
             AwsError::NoResponse { operation, reason: "connection closed".to_owned() },
             AwsError::NoResponse { operation, reason: TIMED_OUT.to_owned() },

@@ -72,7 +72,7 @@ impl SimMachineProviderConfig {
                 Err(SpecError::ForeignKind { kind: kind.clone(), known: KINDS.to_vec() })
             }
             _ if config.instance_type.is_empty() => {
-                Err(SpecError::Invalid { reason: "instanceType is missing".to_owned() })
+                Err(Problem::at("instanceType", "is required").into())
             }
             _ => Ok(config),
         }

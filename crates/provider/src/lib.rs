@@ -14,7 +14,7 @@ pub mod cloud;
 #[expect(missing_docs, reason = "faults that say what they are")]
 pub mod conformance;
 pub mod lookups;
-mod messages;
+pub mod messages;
 pub mod metrics;
 pub mod node_groups;
 #[expect(missing_docs, reason = "fields that say what they are")]

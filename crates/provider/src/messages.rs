@@ -5,12 +5,13 @@ use std::fmt;
 use crate::node_groups::GroupError;
 use crate::spec::SpecError;
 
-pub(crate) const NO_NODE_GROUPS: &str = "no provider of this binary supports node groups";
+/// Why a binary without a provider of node groups cannot recycle.
+pub const NO_NODE_GROUPS: &str = "no provider of this binary supports node groups";
 
 impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => f.write_str("providerSpec.value is missing"),
+            Self::Missing => f.write_str("providerSpec.value: is required"),
             Self::ForeignKind { kind, known } => {
                 write!(f, "no provider supports the provider spec's kind {kind:?}")?;
                 for (at, kind) in known.iter().enumerate() {

@@ -12,9 +12,10 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::controller::start::Shared;
+use crate::messages;
 
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address}: {cause} ({flag}=0 disables it)")]
+#[error("{}", messages::cannot_listen(.flag, .address, .cause))]
 pub struct ListenError {
     flag: &'static str,
     address: String,

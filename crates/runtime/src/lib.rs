@@ -14,6 +14,7 @@ pub mod controller;
 pub mod events;
 pub mod lease;
 pub mod manager;
+mod messages;
 pub mod metrics;
 pub mod queue;
 mod readiness;

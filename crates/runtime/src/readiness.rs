@@ -8,6 +8,7 @@ use machinist_domain::key::ObjectKey;
 use parking_lot::Mutex;
 
 use crate::cache::{AnyCache, Scope};
+use crate::messages;
 
 /// The state of all parts.
 #[derive(Debug, Default)]
@@ -47,12 +48,8 @@ impl Readiness {
         holder: &str,
         ours: bool,
     ) {
-        let who = match holder {
-            "" => "no one".to_owned(),
-            holder if ours => format!("{holder}, which is this process"),
-            holder => format!("{holder}, so controller {controller} follows"),
-        };
-        self.state.lock().leases.insert(controller, format!("lease {lease} is held by {who}"));
+        let text = messages::lease(controller, lease, holder, ours);
+        self.state.lock().leases.insert(controller, text);
     }
 
     /// Shows platform and provider. They do not affect readiness.
@@ -67,12 +64,12 @@ impl Readiness {
         let state = self.state.lock();
         let mut text = String::new();
         let mut ready = state.api_answers;
-        line(&mut text, state.api_answers, "API server answers");
+        line(&mut text, state.api_answers, messages::API_ANSWERS);
         for controller in &state.running {
-            line(&mut text, true, &format!("controller {controller} runs"));
+            line(&mut text, true, &messages::controller(controller, messages::RUNS));
         }
         for (controller, reason) in &state.waiting {
-            line(&mut text, true, &format!("controller {controller} {reason}"));
+            line(&mut text, true, &messages::controller(controller, reason));
         }
         if let Some(platform) = &state.platform {
             line(&mut text, true, platform);
@@ -87,14 +84,7 @@ impl Readiness {
                 // Only controllers that wait to start need definitions.
                 || (cache.resource() == CUSTOM_RESOURCE_DEFINITIONS && state.waiting.is_empty());
             ready &= cache_state.synced || optional;
-            let mut what =
-                format!("cache of {} has {} objects", cache.resource(), cache_state.objects);
-            if cache_state.undecodable > 0 {
-                what = format!("{what}, {} of them not understood", cache_state.undecodable);
-            }
-            if let Some(trouble) = cache_state.trouble {
-                what = format!("{what}, in trouble: {trouble}");
-            }
+            let what = messages::cache(cache.resource(), &cache_state);
             line(&mut text, cache_state.synced, &what);
         }
         (ready, text)

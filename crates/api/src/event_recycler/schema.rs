@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::messages;
+
 /// A duration in Go's words, such as `90s` or `1h30m`.
 pub(super) fn duration(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({
@@ -31,7 +33,7 @@ pub(super) fn time_zone(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 pub(super) fn spec_rules() -> Value {
     json!([{
         "rule": "has(self.searchTerms) || has(self.match)",
-        "message": "searchTerms or match must say which events are meant",
+        "message": messages::NO_TERMS,
     }])
 }
 
@@ -40,12 +42,12 @@ pub(super) fn pattern_rules() -> Value {
     json!([
         {
             "rule": "has(self.contains) != has(self.regex)",
-            "message": "either contains or regex",
+            "message": messages::PATTERN,
         },
         {
             // What cannot be compiled is an error of the rule, which refuses the object and says why.
             "rule": "!has(self.regex) || ''.matches(self.regex) in [true, false]",
-            "message": "regex must be a regular expression",
+            "message": messages::REGEX,
         },
     ])
 }

@@ -22,7 +22,7 @@ use super::status::EventRecyclerStatus;
     printcolumn = r#"{"name":"Threshold","type":"integer","jsonPath":".spec.threshold",
         "description":"How many events within the window are too many"}"#,
     printcolumn = r#"{"name":"Dry-Run","type":"boolean","jsonPath":".spec.dryRun",
-        "description":"Whether it only says what it would do"}"#,
+        "description":"Whether recycles are only reported, not done"}"#,
     printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status",
         "description":"Whether the EventRecycler is ready"}"#,
     printcolumn = r#"{"name":"Active","type":"string","jsonPath":".status.activeRecycles",

@@ -11,6 +11,7 @@ use super::formats::{
 use super::machine::{Filter, Market, ProviderConfig, ResourceReference, Tag};
 use super::placement::{DedicatedHost, HostPlacement};
 use super::volumes::{BlockDevice, Ebs};
+use crate::messages;
 
 /// EC2's limit. Tags of machinist and the cluster are counted when the launch is prepared.
 const MOST_TAGS: usize = 50;
@@ -22,7 +23,7 @@ impl ProviderConfig {
         let mut found = Found::default();
         found.ami(&self.ami);
         found.one(!is_instance_type(&self.instance_type), "instanceType", || {
-            required_or(&self.instance_type, "must be a type of EC2, such as m6i.large")
+            required_or(&self.instance_type, messages::TYPE)
         });
         found.region(self);
         found.tags(&self.tags, "tags");
@@ -33,14 +34,14 @@ impl ProviderConfig {
         }
         let nameless = self.block_devices.iter().filter(|device| device.ebs.is_some());
         let roots = nameless.filter(|device| device.name().is_none()).count();
-        found.when(roots > 1, "blockDevices", "only one may have no deviceName: the root volume");
+        found.when(roots > 1, "blockDevices", messages::SECOND_ROOT);
         for (at, balancer) in self.load_balancers.iter().enumerate() {
             let path = format!("loadBalancers[{at}]");
             found.one(!is_balancer(&balancer.name), &format!("{path}.name"), || {
-                required_or(&balancer.name, "must have 1 to 32 letters, digits and hyphens")
+                required_or(&balancer.name, messages::LOAD_BALANCER)
             });
             let unknown = !matches!(balancer.kind.as_str(), "classic" | "network");
-            found.when(unknown, &format!("{path}.type"), "must be classic or network");
+            found.when(unknown, &format!("{path}.type"), messages::LOAD_BALANCER_TYPE);
         }
         found.market(self);
         found.placement(self);
@@ -50,7 +51,11 @@ impl ProviderConfig {
 }
 
 fn required_or(value: &str, wrong: &str) -> String {
-    if value.is_empty() { "is required".to_owned() } else { format!("{wrong}, not {value:?}") }
+    if value.is_empty() {
+        messages::REQUIRED.to_owned()
+    } else {
+        messages::got(wrong, format_args!("{value:?}"))
+    }
 }
 
 #[derive(Default)]
@@ -67,11 +72,20 @@ impl Found {
         self.one(wrong, path, || message.to_owned());
     }
 
+    fn id(&mut self, id: &str, prefix: &str, path: &str) {
+        self.one(!is_id(id, prefix), path, || messages::id(prefix));
+    }
+
+    fn choice(&mut self, value: &str, path: &str, allowed: &[&str]) {
+        let wrong = !value.is_empty() && !allowed.contains(&value);
+        self.one(wrong, path, || messages::choice(allowed));
+    }
+
     fn ami(&mut self, ami: &ResourceReference) {
         if let Some(id) = ami.id() {
-            self.when(!is_id(id, "ami"), "ami.id", "must be ami- and 8 or 17 hex digits");
+            self.id(id, "ami", "ami.id");
         } else {
-            self.when(ami.filters.is_empty(), "ami.id", "is required, or ami.filters");
+            self.when(ami.filters.is_empty(), "ami.id", messages::NO_IMAGE);
         }
         self.filters(&ami.filters, "ami.filters");
     }
@@ -79,31 +93,31 @@ impl Found {
     fn region(&mut self, config: &ProviderConfig) {
         let placement = &config.placement;
         self.one(!is_word(&placement.region), "placement.region", || {
-            required_or(&placement.region, "must be the name of a region")
+            required_or(&placement.region, messages::REGION)
         });
         let zone = &placement.availability_zone;
         let wrong = !zone.is_empty() && !is_word(zone);
-        self.when(wrong, "placement.availabilityZone", "must be the name of a zone");
+        self.when(wrong, "placement.availabilityZone", messages::ZONE);
     }
 
     fn tags(&mut self, tags: &[Tag], path: &str) {
-        self.one(tags.len() > MOST_TAGS, path, || format!("there may be {MOST_TAGS} at most"));
+        self.one(tags.len() > MOST_TAGS, path, || messages::too_many(MOST_TAGS));
         for (at, tag) in tags.iter().enumerate() {
             let length = tag.name.chars().count();
             let name = format!("{path}[{at}].name");
-            self.when(!(1..=128).contains(&length), &name, "must have 1 to 128 characters");
+            self.when(!(1..=128).contains(&length), &name, messages::TAG_NAME);
             let reserved = tag.name.to_ascii_lowercase().starts_with("aws:");
-            self.when(reserved, &name, "must not begin with aws:, which is AWS's own");
+            self.when(reserved, &name, messages::RESERVED_TAG);
             let long = tag.value.chars().count() > 256;
-            self.when(long, &format!("{path}[{at}].value"), "must have 256 characters at most");
+            self.one(long, &format!("{path}[{at}].value"), || messages::longest(256));
         }
     }
 
     fn filters(&mut self, filters: &[Filter], path: &str) {
         for (at, filter) in filters.iter().enumerate() {
-            self.when(filter.name.is_empty(), &format!("{path}[{at}].name"), "is required");
+            self.when(filter.name.is_empty(), &format!("{path}[{at}].name"), messages::REQUIRED);
             let none = filter.values.is_empty();
-            self.when(none, &format!("{path}[{at}].values"), "must have a value");
+            self.when(none, &format!("{path}[{at}].values"), messages::NO_VALUE);
         }
     }
 
@@ -111,7 +125,7 @@ impl Found {
         if let Some(profile) = &config.iam_instance_profile {
             let id = profile.id().unwrap_or_default();
             self.one(!is_profile(id), "iamInstanceProfile.id", || {
-                required_or(id, "must be the name of an instance profile")
+                required_or(id, messages::PROFILE)
             });
         }
         let secrets = [
@@ -121,59 +135,56 @@ impl Found {
         for (path, secret) in secrets {
             let Some(secret) = secret else { continue };
             self.one(!is_object_name(&secret.name), path, || {
-                required_or(&secret.name, "must be the name of a Secret")
+                required_or(&secret.name, messages::SECRET)
             });
         }
         let wrong = config.key_name.as_ref().is_some_and(|name| !(1..=255).contains(&name.len()));
-        self.when(wrong, "keyName", "must be the name of a key pair, or left out");
+        self.when(wrong, "keyName", messages::KEY_PAIR);
         let wrong = config.placement_group_name.len() > 255;
-        self.when(wrong, "placementGroupName", "must have 255 characters at most");
+        self.one(wrong, "placementGroupName", || messages::longest(255));
     }
 
     fn network(&mut self, config: &ProviderConfig) {
         let index = config.device_index;
-        self.when(i32::try_from(index).is_err() || index < 0, "deviceIndex", "must be 0 or more");
-        let kind = config.network_interface_type.as_str();
-        let known = matches!(kind, "" | "ENA" | "EFA");
-        self.when(!known, "networkInterfaceType", "must be ENA or EFA, or left out");
+        self.when(i32::try_from(index).is_err() || index < 0, "deviceIndex", messages::NEGATIVE);
+        self.choice(&config.network_interface_type, "networkInterfaceType", &["ENA", "EFA"]);
         for (at, group) in config.security_groups.iter().enumerate() {
             let path = format!("securityGroups[{at}]");
             if let Some(id) = group.id() {
-                let wrong = !is_id(id, "sg");
-                self.when(wrong, &format!("{path}.id"), "must be sg- and 8 or 17 hex digits");
+                self.id(id, "sg", &format!("{path}.id"));
             } else {
-                self.when(group.filters.is_empty(), &path, "must have an id or filters");
+                self.when(group.filters.is_empty(), &path, messages::NO_SECURITY_GROUP);
             }
             self.filters(&group.filters, &format!("{path}.filters"));
         }
-        let subnet = config.subnet.id().filter(|id| !is_id(id, "subnet"));
-        self.when(subnet.is_some(), "subnet.id", "must be subnet- and 8 or 17 hex digits");
+        if let Some(id) = config.subnet.id() {
+            self.id(id, "subnet", "subnet.id");
+        }
         self.filters(&config.subnet.filters, "subnet.filters");
     }
 
     fn device(&mut self, device: &BlockDevice, path: &str) {
         let Some(ebs) = &device.ebs else { return };
         let wrong = device.name().is_some_and(|name| !is_device(name));
-        self.when(wrong, &format!("{path}.deviceName"), "must be a device, such as /dev/xvdb");
+        self.when(wrong, &format!("{path}.deviceName"), messages::DEVICE);
         let field = |name: &str| format!("{path}.ebs.{name}");
         let sizes = ebs.sizes();
         let wrong = ebs.volume_size.is_some_and(|size| !sizes.contains(&size));
         self.one(wrong, &field("volumeSize"), || {
             let of = ebs.kind().map(|kind| format!(" for {kind}")).unwrap_or_default();
-            format!("must be {} to {} GiB{of}", sizes.start(), sizes.end())
+            messages::between(sizes.start(), format_args!("{} GiB{of}", sizes.end()))
         });
-        let wrong = ebs.kind().is_some_and(|kind| !VOLUME_TYPES.contains(&kind));
-        self.one(wrong, &field("volumeType"), || format!("must be one of {VOLUME_TYPES:?}"));
+        self.choice(ebs.kind().unwrap_or(""), &field("volumeType"), &VOLUME_TYPES);
         let wrong = ebs.iops.is_some_and(|iops| i32::try_from(iops).is_err() || iops < 0);
-        self.when(wrong, &field("iops"), "must be 0 or more");
+        self.when(wrong, &field("iops"), messages::NEGATIVE);
         let bare =
             matches!(ebs.kind(), Some("io1" | "io2")) && ebs.iops.is_none_or(|iops| iops == 0);
-        self.when(bare, &field("iops"), "is required by io1 and io2");
+        self.when(bare, &field("iops"), messages::NO_IOPS);
         self.throughput(ebs, &field("throughputMib"));
         let wrong = ebs.kms_key.id().is_some_and(|id| !is_key(id) && !is_key_arn(id));
-        self.when(wrong, &field("kmsKey.id"), "must be the id or an alias of a key");
+        self.when(wrong, &field("kmsKey.id"), messages::KEY);
         let wrong = ebs.kms_key.arn().is_some_and(|arn| !is_key_arn(arn));
-        self.when(wrong, &field("kmsKey.arn"), "must be the ARN of a key or of an alias");
+        self.when(wrong, &field("kmsKey.arn"), messages::KEY_ARN);
     }
 
     fn throughput(&mut self, ebs: &Ebs, path: &str) {
@@ -181,9 +192,9 @@ impl Found {
         match ebs.kind() {
             Some("gp3") => {
                 let wrong = !(125..=2000).contains(&throughput);
-                self.when(wrong, path, "must be 125 to 2000");
+                self.one(wrong, path, || messages::between(125, 2000));
             }
-            Some(_) => self.when(true, path, "is for gp3 only"),
+            Some(_) => self.when(true, path, messages::GP3_ONLY),
             None => {}
         }
     }
@@ -191,36 +202,34 @@ impl Found {
     fn market(&mut self, config: &ProviderConfig) {
         let (market, spot) = (config.market_type.as_str(), config.spot_market_options.as_ref());
         let reservation = config.capacity_reservation_id.as_str();
-        let known = matches!(market, "" | "OnDemand" | "Spot" | "CapacityBlock");
-        self.when(!known, "marketType", "must be OnDemand, Spot or CapacityBlock, or left out");
+        self.choice(market, "marketType", &["OnDemand", "Spot", "CapacityBlock"]);
         let clash = spot.is_some() && matches!(market, "OnDemand" | "CapacityBlock");
-        self.one(clash, "marketType", || format!("{market} cannot go with spotMarketOptions"));
+        self.one(clash, "marketType", || messages::spot_options(market));
         let bare = market == "CapacityBlock" && reservation.is_empty();
-        self.when(bare, "marketType", "CapacityBlock needs a capacityReservationId");
+        self.when(bare, "marketType", messages::NO_RESERVATION);
         let is_spot = matches!(config.market(), Some(Market::Spot { .. }));
         let both = is_spot && !reservation.is_empty();
         let place = if market.is_empty() { "capacityReservationId" } else { "marketType" };
-        self.when(both, place, "a spot instance cannot use a capacity reservation");
+        self.when(both, place, messages::SPOT_RESERVATION);
         let wrong = !reservation.is_empty() && !is_reservation(reservation);
-        self.when(wrong, "capacityReservationId", "must be cr- and 17 hex digits");
+        self.when(wrong, "capacityReservationId", messages::RESERVATION);
         let price = spot.and_then(|spot| spot.max_price.as_deref()).filter(|text| !text.is_empty());
         let wrong = price.is_some_and(|price| !is_price(price));
-        self.when(wrong, "spotMarketOptions.maxPrice", "must be a decimal number above 0");
+        self.when(wrong, "spotMarketOptions.maxPrice", messages::PRICE);
     }
 
     fn placement(&mut self, config: &ProviderConfig) {
         let tenancy = config.placement.tenancy.as_str();
-        let known = matches!(tenancy, "" | "default" | "dedicated" | "host");
-        self.when(!known, "placement.tenancy", "must be default, dedicated or host, or left out");
+        self.choice(tenancy, "placement.tenancy", &["default", "dedicated", "host"]);
         if let Some(partition) = config.placement_group_partition {
             let path = "placementGroupPartition";
-            self.when(!(1..=7).contains(&partition), path, "must be 1 to 7");
+            self.one(!(1..=7).contains(&partition), path, || messages::between(1, 7));
             let alone = config.placement_group_name.is_empty();
-            self.when(alone, path, "needs a placementGroupName");
+            self.when(alone, path, messages::NO_PLACEMENT_GROUP);
         }
         if let Some(host) = &config.placement.host {
             let elsewhere = tenancy != "host";
-            self.when(elsewhere, "placement.host", "is for the tenancy host only");
+            self.when(elsewhere, "placement.host", messages::HOST_TENANCY_ONLY);
             self.host(host);
         }
     }
@@ -228,19 +237,19 @@ impl Found {
     fn host(&mut self, host: &HostPlacement) {
         let path = "placement.host.affinity";
         match host.affinity.as_deref().unwrap_or("") {
-            "" => self.when(true, path, "is required"),
+            "" => self.when(true, path, messages::REQUIRED),
             "AnyAvailable" => {
                 let wrong = host.is_dynamic();
-                self.when(wrong, path, "must be DedicatedHost where the host is Dynamic");
+                self.when(wrong, path, messages::DYNAMIC_AFFINITY);
             }
             "DedicatedHost" => {}
-            _ => self.when(true, path, "must be AnyAvailable or DedicatedHost"),
+            _ => self.when(true, path, messages::AFFINITY),
         }
         if let Some(dedicated) = &host.dedicated_host {
             self.dedicated(dedicated);
         } else {
             let path = "placement.host.dedicatedHost";
-            self.when(host.is_bound(), path, "is required by the affinity DedicatedHost");
+            self.when(host.is_bound(), path, messages::NO_HOST);
         }
     }
 
@@ -250,40 +259,37 @@ impl Found {
         let tags = field("dynamicHostAllocation.tags");
         match host.allocation_strategy.as_deref().unwrap_or("") {
             "" | "UserProvided" => {
-                self.one(!is_id(id, "h"), &field("id"), || {
-                    required_or(id, "must be h- and 8 or 17 hex digits")
-                });
+                self.one(!is_id(id, "h"), &field("id"), || required_or(id, &messages::id("h")));
                 let dynamic = host.dynamic_host_allocation.is_some();
                 let path = field("dynamicHostAllocation");
-                self.when(dynamic, &path, "is for the strategy Dynamic only");
+                self.when(dynamic, &path, messages::DYNAMIC_ONLY);
             }
             "Dynamic" => {
                 let path = field("id");
-                self.when(!id.is_empty(), &path, "must be left out with the strategy Dynamic");
+                self.when(!id.is_empty(), &path, messages::DYNAMIC_WITH_ID);
                 if let Some(dynamic) = &host.dynamic_host_allocation {
-                    self.when(dynamic.tags.is_empty(), &tags, "must have a tag");
+                    self.when(dynamic.tags.is_empty(), &tags, messages::NO_TAG);
                     self.tags(&dynamic.tags, &tags);
                 }
             }
-            _ => {
+            other => {
                 let path = field("allocationStrategy");
-                self.when(true, &path, "must be UserProvided or Dynamic, or left out");
+                self.choice(other, &path, &["UserProvided", "Dynamic"]);
             }
         }
     }
 
     fn words(&mut self, config: &ProviderConfig) {
         let word = config.metadata_service_options.authentication.as_str();
-        let known = matches!(word, "" | "Optional" | "Required");
         let path = "metadataServiceOptions.authentication";
-        self.when(!known, path, "must be Optional or Required, or left out");
+        self.choice(word, path, &["Optional", "Required"]);
         if let Some(cpu) = &config.cpu_options {
             match cpu.confidential_compute {
-                None => self.when(true, "cpuOptions", "must not be empty"),
+                None => self.when(true, "cpuOptions", messages::NO_CPU_OPTION),
                 Some(_) => self.when(
                     cpu.sev_snp().is_none(),
                     "cpuOptions.confidentialCompute",
-                    "must be Disabled or AMDEncryptedVirtualizationNestedPaging",
+                    messages::CONFIDENTIAL,
                 ),
             }
         }

@@ -32,8 +32,8 @@ fn reads_both_api_groups() {
 fn bad_specs_say_what_is_wrong() {
     let cases = [
         ("[]", "must be an object"),
-        ("{}", "instanceType is missing"),
-        (r#"{"instanceType":""}"#, "instanceType is missing"),
+        ("{}", "instanceType: is required"),
+        (r#"{"instanceType":""}"#, "instanceType: is required"),
         (r#"{"instanceType":5}"#, "instanceType: invalid type: integer `5`, expected a string"),
         (
             r#"{"instanceType":"a","placement":{"region":["x"]}}"#,

@@ -61,7 +61,7 @@ fn known_capacity<S>(
             Ok(Some((capacity, None)))
         }
         CloudAnswer::NoRegion => {
-            let reason = "placement.region is missing".to_owned();
+            let reason = crate::cloud_access::messages::NO_REGION.to_owned();
             Err(Refusal::BadSpec(SpecError::Invalid { reason }))
         }
         CloudAnswer::NoSecret(key) => Err(Refusal::NoSecret(key.clone())),

@@ -2,9 +2,13 @@
 
 use machinist_api::names::ANNOTATION_ANNOTATED;
 use machinist_domain::annotations::AnnotationChange;
+use machinist_domain::messages::capitalized;
 use machinist_domain::retry::Failure;
+use machinist_domain::texts;
+use machinist_provider::spec::SpecError;
 
 use super::error::Refusal;
+use crate::cloud_access::messages::no_secret;
 
 /// The longest part of a failure's message that an Event repeats, in characters.
 const MESSAGE_LENGTH: usize = 200;
@@ -26,8 +30,10 @@ pub(super) fn annotated(change: &AnnotationChange) -> Option<String> {
     }
 }
 
-pub(super) fn architecture_replaced(wrong: &str) -> String {
-    format!("Replaced kubernetes.io/arch={wrong}: the instance type has another architecture")
+texts! {
+    pub(super) fn architecture_replaced(wrong: &str) =
+        "Replaced kubernetes.io/arch={wrong}: the instance type has another architecture";
+    pub(super) fn write_failed(failure: &Failure) = "Cannot write annotations: {}", failure.message;
 }
 
 pub(super) fn user_value_kept(keys: &[&str]) -> String {
@@ -43,10 +49,6 @@ pub(super) fn catalogue_used(failure: &Failure) -> String {
     format!("Used the built-in catalogue because the cloud failed ({category}): {cause}")
 }
 
-pub(super) fn write_failed(failure: &Failure) -> String {
-    format!("Cannot write annotations: {}", failure.message)
-}
-
 pub(super) fn refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::UnknownType { instance_type, provider } => format!(
@@ -57,11 +59,12 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
                 "Provider {provider} reports no instance type capacities; annotations are unchanged"
             )
         }
-        Refusal::BadSpec(error) => error.to_string(),
-        Refusal::Undecodable(reason) => format!("MachineSet cannot be decoded: {reason}"),
-        Refusal::NoSecret(key) => {
-            format!("Secret {key} does not exist; create it or correct credentialsSecret")
+        Refusal::BadSpec(SpecError::Missing) => {
+            "spec.template.spec.providerSpec.value: is required".to_owned()
         }
+        Refusal::BadSpec(error) => capitalized(&error.to_string()),
+        Refusal::Undecodable(reason) => format!("MachineSet cannot be decoded: {reason}"),
+        Refusal::NoSecret(key) => no_secret(key),
         Refusal::NoAccess(failure) | Refusal::CloudFailed(failure) => {
             format!("Cannot read capacities from the cloud: {}", failure.message)
         }
@@ -74,7 +77,6 @@ mod tests {
     use machinist_domain::message_table::message_table;
     use machinist_domain::report::EventReason;
     use machinist_domain::retry::{Category, Retry};
-    use machinist_provider::spec::SpecError;
 
     use super::*;
 
@@ -113,11 +115,13 @@ mod tests {
             Refusal::NoCapacities { provider: "example" },
             Refusal::BadSpec(SpecError::Missing),
             Refusal::BadSpec(SpecError::Invalid {
-                reason: "placement.region is missing".to_owned(),
+                reason: "placement.region: is required".to_owned(),
             }),
-            Refusal::Undecodable("invalid type: string \"x\", expected i32".to_owned()),
+            Refusal::Undecodable(
+                "spec.replicas: invalid type: string \"x\", expected i32".to_owned(),
+            ),
             Refusal::NoSecret(ObjectKey::new("ns", "aws")),
-            Refusal::NoAccess(failure("Not allowed to read Secret ns/aws")),
+            Refusal::NoAccess(failure("not allowed to read Secret ns/aws")),
             Refusal::CloudFailed(throttled),
         ];
         rows.extend(refusals.iter().map(|one| event(true, one.event_reason(), refusal(one))));

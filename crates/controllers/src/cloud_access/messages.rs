@@ -3,48 +3,39 @@
 use std::fmt::Display;
 
 use machinist_domain::key::ObjectKey;
+use machinist_domain::texts;
 
-pub(crate) const NO_REGION: &str = "placement.region is missing";
+pub(crate) const NO_REGION: &str = "placement.region: is required";
 pub(crate) const NO_INFRASTRUCTURE_NAME: &str = "Infrastructure cluster has no status.infrastructureName; \
     set --cluster-id if it never gets one";
+pub(crate) const PLATFORM_UNKNOWN: &str =
+    "platform unknown: the provider spec of each Machine selects its provider";
+pub(crate) const PLATFORM_NONE: &str = "--platform=none: Machines are not reconciled";
 pub(crate) const NO_KUBE_SYSTEM: &str =
     "namespace kube-system does not exist, so the cluster has no id; set --cluster-id";
 
-pub(crate) fn no_secret(key: &ObjectKey) -> String {
-    format!("Secret {key} does not exist")
-}
-
-pub(crate) fn secret_undecodable(key: &ObjectKey) -> String {
-    format!("Secret {key} cannot be decoded")
-}
-
-pub(crate) fn secret_forbidden(key: &ObjectKey) -> String {
-    format!("not allowed to read Secret {key}; see deploy/examples/role-credentials.yaml")
-}
-
-pub(crate) fn forbidden(what: &dyn Display) -> String {
-    format!("not allowed to read {what}; grant get, list and watch")
-}
-
-pub(crate) fn unreadable(what: &dyn Display, error: &dyn Display) -> String {
-    format!("cannot read {what}: {error}")
-}
-
-pub(crate) fn undecodable(what: &dyn Display, error: &dyn Display) -> String {
-    format!("cannot decode {what}: {error}")
-}
-
-pub(crate) fn other_provider(platform: &str, used: &str, provider: &str) -> String {
-    format!("platform {platform} uses provider {used}, not {provider}")
-}
-
-pub(crate) fn no_provider_used(platform: &str) -> String {
-    format!("no provider is used on platform {platform}")
+texts! {
+    pub(crate) fn no_secret(key: &ObjectKey) =
+        "Secret {key} does not exist; create it, or correct its name in the provider spec";
+    pub(crate) fn secret_undecodable(key: &ObjectKey) = "Secret {key} cannot be decoded; recreate it";
+    pub(crate) fn secret_forbidden(key: &ObjectKey) =
+        "not allowed to read Secret {key}; see deploy/examples/role-credentials.yaml";
+    pub(crate) fn forbidden(what: &dyn Display) = "not allowed to read {what}; grant get, list and watch";
+    pub(crate) fn unreadable(what: &dyn Display, error: &dyn Display) = "cannot read {what}: {error}";
+    pub(crate) fn undecodable(what: &dyn Display, error: &dyn Display) = "cannot decode {what}: {error}";
+    pub(crate) fn other_provider(platform: &str, used: &str, provider: &str) =
+        "platform {platform} uses provider {used}, not {provider}";
+    pub(crate) fn no_provider_used(platform: &str) = "no provider is used on platform {platform}";
+    pub(crate) fn no_cloud(provider: &str) = "provider {provider} has no cloud";
+    pub(crate) fn platform_provider(platform: &str, provider: &str) = "platform {platform} uses provider {provider}";
+    pub(crate) fn platform_without_provider(platform: &str) =
+        "platform {platform} has no provider: Machines are not reconciled";
 }
 
 #[cfg(test)]
 mod tests {
     use machinist_domain::message_table::message_table;
+    use machinist_domain::messages::capitalized;
 
     use super::*;
 
@@ -54,7 +45,7 @@ mod tests {
         let (config, infrastructure) =
             ("configmaps ns/kube-cloud-config", "infrastructures cluster");
         let invalid = "InvalidConfiguration";
-        let row = |reason, text| ("condition Ready=False", reason, text);
+        let row = |reason, text: String| ("condition Ready=False", reason, capitalized(&text));
         let rows = [
             row(invalid, NO_REGION.to_owned()),
             row(invalid, no_secret(&secret)),
@@ -67,6 +58,11 @@ mod tests {
             row("Unexpected", NO_KUBE_SYSTEM.to_owned()),
             row(invalid, other_provider("Cloud", "cloud", "sim")),
             row(invalid, no_provider_used("Azure")),
+            row(invalid, no_cloud("sim")),
+            ("log, `/readyz`", "", PLATFORM_UNKNOWN.to_owned()),
+            ("log, `/readyz`", "", platform_provider("AWS", "aws")),
+            ("log, `/readyz`", "", platform_without_provider("Azure")),
+            ("log, `/readyz`", "", PLATFORM_NONE.to_owned()),
         ];
         insta::assert_snapshot!("messages", message_table(&rows));
     }

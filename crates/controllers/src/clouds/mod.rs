@@ -12,6 +12,7 @@ use machinist_provider::provider::Providers;
 use machinist_provider::spec::{SpecError, SpecHalf as _};
 use serde_json::value::RawValue;
 
+use crate::cloud_access::messages;
 use crate::platform::rule::PlatformRule;
 
 /// The clouds of a process.
@@ -66,8 +67,8 @@ impl Clouds {
         let provider = self.providers.choose(spec)?.name();
         let cloud = self.by_name.get(provider).cloned();
         // Missing only if two providers share a name.
-        let cloud = cloud
-            .ok_or_else(|| SpecError::Invalid { reason: format!("{provider} has no cloud") })?;
+        let cloud =
+            cloud.ok_or_else(|| SpecError::Invalid { reason: messages::no_cloud(provider) })?;
         Ok(Chosen { provider, cloud })
     }
 

@@ -4,6 +4,7 @@
 use std::fmt::Display;
 
 use machinist_api::names::{ANNOTATION_EXCLUDE_DRAINING, ANNOTATION_FORCE_DELETION};
+use machinist_domain::texts;
 
 use super::snapshot::Force;
 use crate::kinds::Hook;
@@ -12,12 +13,24 @@ const NAMED: usize = 5;
 
 const REASON_LENGTH: usize = 240;
 
-pub(super) const DRAINING: &str = "Draining the node";
 pub(super) const CORDONING: &str = "Cordoning the node";
 pub(super) const NO_NODE: &str = "Not drained: the Machine has no node";
 pub(super) const NODE_GONE: &str = "The node does not exist";
 pub(super) const VOLUMES_NOT_LISTED: &str = "Attached volumes were not listed yet";
 pub(super) const NOT_READ: &str = "The node was not read yet";
+pub(super) const NODE_NOT_IDENTIFIED: &str = "it was registered again and has no provider ID yet";
+
+texts! {
+    pub(super) fn draining(node: &str) = "Draining node {node}; see condition Drained";
+    pub(super) fn not_cordoned(error: &str) = "Cannot cordon the node: {error}";
+    pub(super) fn volumes_unknown(error: &str) = "Cannot list attached volumes: {error}";
+    pub(super) fn node_unreadable(node: &str, error: &str) = "Cannot read node {node}: {error}";
+    pub(super) fn pods_unreadable(error: &str) = "Cannot list the pods of the node: {error}";
+    pub(super) fn daemon_sets_unreadable(error: &str) =
+        "Cannot read the DaemonSets of the node's pods: {error}";
+    pub(super) fn node_undecodable(error: &str) = "it cannot be decoded: {error}";
+    pub(super) fn excluded() = "Not drained: the Machine has annotation {ANNOTATION_EXCLUDE_DRAINING}";
+}
 
 pub(super) fn waiting_for_hooks(hooks: &[Hook]) -> String {
     let hooks: Vec<_> = hooks.iter().map(|hook| (&hook.name, &*hook.owner)).collect();
@@ -26,10 +39,6 @@ pub(super) fn waiting_for_hooks(hooks: &[Hook]) -> String {
 
 pub(super) fn waiting_for_control_plane<N: Display>(peers: &[N]) -> String {
     format!("Waiting for cordoned control-plane nodes (one is drained at a time): {}", names(peers))
-}
-
-pub(super) fn not_cordoned(error: &str) -> String {
-    format!("Cannot cordon the node: {error}")
 }
 
 pub(super) fn pods_left<N: Display>(pods: &[(N, &str)]) -> String {
@@ -42,34 +51,6 @@ pub(super) fn pods_left<N: Display>(pods: &[(N, &str)]) -> String {
 
 pub(super) fn volumes_attached<N: Display>(volumes: &[N]) -> String {
     format!("Volumes are still attached: {}", names(volumes))
-}
-
-pub(super) fn volumes_unknown(error: &str) -> String {
-    format!("Cannot list attached volumes: {error}")
-}
-
-pub(super) fn node_unreadable(error: &str) -> String {
-    format!("Cannot read the node: {error}")
-}
-
-pub(super) fn pods_unreadable(error: &str) -> String {
-    format!("Cannot list the pods of the node: {error}")
-}
-
-pub(super) fn daemon_sets_unreadable(error: &str) -> String {
-    format!("Cannot read the DaemonSets of the node's pods: {error}")
-}
-
-pub(super) fn node_undecodable(error: &str) -> String {
-    format!("the Node cannot be decoded: {error}")
-}
-
-pub(super) fn node_not_identified(node: &str) -> String {
-    format!("node {node} was registered again and has no provider ID yet")
-}
-
-pub(super) fn excluded() -> String {
-    format!("Not drained: the Machine has annotation {ANNOTATION_EXCLUDE_DRAINING}")
 }
 
 pub(super) fn drained<N: Display>(left: &[N]) -> String {
@@ -135,11 +116,11 @@ mod tests {
         let why = "Cannot evict pod as it would violate the pod's disruption budget.";
         let (refused, slow) = (("ns/db-0", why), ("ns/web-1", ""));
         let (pods, none) = (["ns/db-0", "ns/web-1"], [] as [&str; 0]);
-        let error = "the API server answered 403 Forbidden";
+        let (node, error) = ("worker-1", "the API server answered 403 Forbidden");
         let (not, done) = ("condition Drained=False", "condition Drained=True");
         let texts = |text: &str| text.to_owned();
         let rows = [
-            ("Event Normal", "DrainProceeds", texts(DRAINING)),
+            ("Event Normal", "DrainProceeds", draining(node)),
             (not, "WaitingForHooks", waiting_for_hooks(&hooks)),
             (not, "WaitingForControlPlane", waiting_for_control_plane(&["master-1"])),
             (not, "Cordoning", texts(CORDONING)),
@@ -150,9 +131,9 @@ mod tests {
             (not, "WaitingForVolumes", volumes_unknown(error)),
             (not, "WaitingForVolumes", texts(VOLUMES_NOT_LISTED)),
             (not, "CannotLook", texts(NOT_READ)),
-            (not, "CannotLook", node_unreadable(error)),
-            (not, "CannotLook", node_unreadable(&node_undecodable("spec: invalid type"))),
-            (not, "CannotLook", node_unreadable(&node_not_identified("worker-1"))),
+            (not, "CannotLook", node_unreadable(node, error)),
+            (not, "CannotLook", node_unreadable(node, &node_undecodable("spec: invalid type"))),
+            (not, "CannotLook", node_unreadable(node, NODE_NOT_IDENTIFIED)),
             (not, "CannotLook", pods_unreadable(error)),
             (not, "CannotLook", daemon_sets_unreadable(error)),
             (done, "Skipped", texts(NO_NODE)),

@@ -63,7 +63,7 @@ impl Drainer {
             NodeMatch::Ours => Observed::Present(node),
             // It may be another machine's, which must not be drained; it will have a provider ID shortly.
             NodeMatch::Unclear if !past_deadline() => {
-                let message = messages::node_not_identified(&node.meta.key.name);
+                let message = messages::NODE_NOT_IDENTIFIED.to_owned();
                 unknown(Category::Unavailable, Retry::Backoff, message)
             }
             // Another machine has this name now.

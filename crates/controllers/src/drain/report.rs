@@ -135,11 +135,18 @@ fn pods_left(view: &View, attempts: &HashMap<Uid, Attempt>, now: Timestamp) -> S
 
 fn cannot_look(view: &View) -> String {
     match (&view.node, &view.pods, &view.orphaned) {
-        (Observed::Unknown(failure), _, _) => messages::node_unreadable(&failure.message),
+        (Observed::Unknown(failure), _, _) => {
+            messages::node_unreadable(node_name(view), &failure.message)
+        }
         (_, Observed::Unknown(failure), _) => messages::pods_unreadable(&failure.message),
         (_, _, Observed::Unknown(failure)) => messages::daemon_sets_unreadable(&failure.message),
         _ => messages::NOT_READ.to_owned(),
     }
+}
+
+/// A drain without a Node is skipped, so there is one.
+fn node_name(view: &View) -> &str {
+    view.subject.node_ref.as_ref().map_or("", |node| &*node.name)
 }
 
 /// Pods of an unreachable node that are left on it.
@@ -165,7 +172,8 @@ fn events(view: &View, step: Step, message: &str) -> Vec<EventNote> {
     if step.moves_pods()
         && !before.is_some_and(|before| before.moves_pods() || before == Step::CannotLook)
     {
-        events.push(note(EventType::Normal, EventReason::DrainProceeds, messages::DRAINING));
+        let draining = messages::draining(node_name(view));
+        events.push(note(EventType::Normal, EventReason::DrainProceeds, &draining));
     }
     let (event_type, reason) = match step {
         Step::Evicting | Step::WaitingForPods | Step::WaitingForVolumes | Step::Forcing => {

@@ -1,9 +1,6 @@
 //! Why a Machine makes no progress, and why it failed.
 
-use machinist_api::names::{
-    ANNOTATION_CREATION_TIMEOUT, ERROR_CREATE, ERROR_INVALID_CONFIGURATION,
-    ERROR_JOIN_CLUSTER_TIMEOUT, LABEL_CLUSTER,
-};
+use machinist_api::names::{ERROR_CREATE, ERROR_INVALID_CONFIGURATION, ERROR_JOIN_CLUSTER_TIMEOUT};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::{Category, Classified, Failure, Retry};
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass};
@@ -14,16 +11,11 @@ use super::snapshot::View;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    #[error("Label {LABEL_CLUSTER} is missing; set it in the MachineSet's template")]
     NoClusterLabel,
-    #[error("{}", messages::capitalized(&.0.to_string()))]
     BadSpec(#[from] SpecError),
-    #[error("Secret {0} does not exist; create it, or correct its name in the provider spec")]
     NoSecret(ObjectKey),
     /// Account, region or cluster settings could not be determined.
-    #[error("{}", messages::capitalized(&.0.message))]
     NotFoundOut(Failure),
-    #[error("Cannot read the state of the instance: {}", .0.message)]
     CouldNotLook(Failure),
 }
 
@@ -57,24 +49,14 @@ impl Classified for Refusal {
 /// Why a Machine has the phase Failed. There are no other reasons.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fatal {
-    #[error("{}", messages::capitalized(.0))]
     InvalidConfiguration(String),
     /// The instance, by its provider ID, existed and does not any more.
-    #[error("Instance{} does not exist any more; delete this Machine to replace it",
-        .0.as_ref().map(|id| format!(" {id}")).unwrap_or_default())]
     Missing(Option<Box<str>>),
-    #[error("Instance {id} was terminated ({}); delete this Machine to replace it",
-        .reason.as_deref().unwrap_or("no reason given"))]
-    Terminated { id: Box<str>, reason: Option<Box<str>> },
-    #[error(
-        "No instance was created within {0} (annotation {ANNOTATION_CREATION_TIMEOUT}); \
-             delete this Machine to replace it"
-    )]
+    Terminated {
+        id: Box<str>,
+        reason: Option<Box<str>>,
+    },
     NotCreatedInTime(String),
-    #[error(
-        "No node registered within {0} (annotation {ANNOTATION_CREATION_TIMEOUT}); \
-             delete this Machine to replace it"
-    )]
     NotJoinedInTime(String),
 }
 

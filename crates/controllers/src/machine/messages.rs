@@ -1,11 +1,17 @@
 //! Texts of the machine controller: conditions and Events of Machines.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::time::Duration;
 
-use machinist_api::names::ANNOTATION_CREATION_TIMEOUT;
+use machinist_api::names::{ANNOTATION_CREATION_TIMEOUT, LABEL_CLUSTER};
+use machinist_domain::messages::span;
+pub(super) use machinist_domain::messages::{UNKNOWN_AUTHORITY, capitalized};
+use machinist_domain::texts;
 use machinist_provider::cloud::Instance;
+use machinist_provider::spec::SpecError;
 
+use super::error::{Fatal, Refusal};
+use crate::cloud_access::messages::no_secret;
 use crate::drain::Step;
 use crate::kinds::Hook;
 
@@ -24,101 +30,41 @@ pub(super) const WAITING_FOR_NODE: &str = "Waiting for the node to register";
 pub(super) const MANAGED_HERE: &str = "Managed by the Machine API";
 pub(super) const MANAGED_ELSEWHERE: &str =
     "Managed by another machine API: status.authoritativeAPI is not MachineAPI";
-pub(super) const UNKNOWN_AUTHORITY: &str = "The value of authoritativeAPI is unknown; \
-    set spec.authoritativeAPI to MachineAPI or ClusterAPI";
 
-pub(super) fn undecodable(error: &str) -> String {
-    format!("The Machine cannot be decoded: {error}")
-}
-
-pub(super) fn created(instance: &Instance) -> String {
-    format!("Created instance {}", instance.id)
-}
-
-pub(super) fn updated(instance: &Instance) -> String {
-    format!("Updated instance {}", instance.id)
-}
-
-pub(super) fn write_failed(error: &str) -> String {
-    format!("Write to the Kubernetes API failed: {error}")
-}
-
-pub(super) fn not_deleted(error: &str) -> String {
-    format!("Cannot delete the instance: {error}")
-}
-
-pub(super) fn drift(why: &str) -> String {
-    format!("The instance differs from its spec: {why}")
-}
-
-pub(super) fn waiting_for_node_with_drift(why: &str) -> String {
-    format!("{WAITING_FOR_NODE}; the instance differs from its spec: {why}")
-}
-
-pub(super) fn drift_remains(drift: &str) -> String {
-    format!("drift remains after update: {drift}")
-}
-
-pub(super) fn creation_timed_out(limit: Duration, last: &str) -> String {
-    format!("Not running after {}; still retrying: {last}", text(limit))
-}
-
-pub(super) fn bad_creation_timeout(value: &str) -> String {
-    format!(
-        "Annotation {ANNOTATION_CREATION_TIMEOUT} must be a duration such as 30m (got {value:?})"
-    )
-}
-
-pub(super) fn no_answer_in_time(timeout: Duration) -> String {
-    format!("no answer from the cloud within {}", text(timeout))
-}
-
-pub(super) fn earlier_request_unanswered(error: &str) -> String {
-    format!("{error}; checking whether an earlier create request was successful")
-}
-
-pub(super) fn pending(instance: &Instance) -> String {
-    format!("Instance {} is pending", instance.id)
-}
-
-pub(super) fn stopped(instance: &Instance) -> String {
-    let id = &instance.id;
-    format!(
-        "Instance {id} is stopped{}; start it, or delete this Machine to replace it",
-        why(instance)
-    )
-}
-
-pub(super) fn terminating(instance: &Instance) -> String {
-    format!("Instance {} is being terminated{}", instance.id, why(instance))
+texts! {
+    pub(super) fn undecodable(error: &str) = "The Machine cannot be decoded: {error}";
+    pub(super) fn created(instance: &Instance) = "Created instance {}", instance.id;
+    pub(super) fn updated(instance: &Instance) = "Updated instance {}", instance.id;
+    pub(super) fn write_failed(error: &str) = "Write to the Kubernetes API failed: {error}";
+    pub(super) fn not_deleted(error: &str) = "Cannot delete the instance: {error}";
+    pub(super) fn drift(why: &str) = "The instance differs from its spec: {why}";
+    pub(super) fn waiting_for_node_with_drift(why: &str) =
+        "{WAITING_FOR_NODE}; the instance differs from its spec: {why}";
+    pub(super) fn drift_remains(drift: &str) = "drift remains after update: {drift}";
+    pub(super) fn creation_timed_out(limit: Duration, last: &str) =
+        "Not running after {}; still retrying: {last}", span(limit);
+    pub(super) fn bad_creation_timeout(value: &str) =
+        "Annotation {ANNOTATION_CREATION_TIMEOUT} must be a duration such as 30m (got {value:?})";
+    pub(super) fn no_answer_in_time(timeout: Duration) =
+        "no answer from the cloud within {}; retrying", span(timeout);
+    pub(super) fn earlier_request_unanswered(error: &str) =
+        "{error}; checking whether an earlier create request was successful";
+    pub(super) fn pending(instance: &Instance) = "Instance {} is pending", instance.id;
+    pub(super) fn stopped(instance: &Instance) =
+        "Instance {} is stopped{}; start it, or delete this Machine to replace it", instance.id, why(instance);
+    pub(super) fn terminating(instance: &Instance) =
+        "Instance {} is being terminated{}", instance.id, why(instance);
+    pub(super) fn node_not_ready(node: &dyn Display) = "Node {node} is not ready";
+    pub(super) fn node_unknown(node: &dyn Display) = "Node {node} does not report its status";
+    pub(super) fn node_missing(node: &dyn Display) = "Node {node} does not exist";
+    pub(super) fn waiting_for_hooks(hooks: &[Hook]) = "Waiting for preTerminate hooks: {}", list(hooks);
+    pub(super) fn drain_blocked(hooks: &[Hook]) = "The drain is blocked by preDrain hooks: {}", list(hooks);
+    pub(super) fn termination_blocked(hooks: &[Hook]) =
+        "The termination is blocked by preTerminate hooks: {}", list(hooks);
 }
 
 fn why(instance: &Instance) -> String {
     instance.state_reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default()
-}
-
-pub(super) fn node_not_ready(node: &dyn Display) -> String {
-    format!("Node {node} is not ready")
-}
-
-pub(super) fn node_unknown(node: &dyn Display) -> String {
-    format!("Node {node} does not report its status")
-}
-
-pub(super) fn node_missing(node: &dyn Display) -> String {
-    format!("Node {node} does not exist")
-}
-
-pub(super) fn waiting_for_hooks(hooks: &[Hook]) -> String {
-    format!("Waiting for preTerminate hooks: {}", list(hooks))
-}
-
-pub(super) fn drain_blocked(hooks: &[Hook]) -> String {
-    format!("The drain is blocked by preDrain hooks: {}", list(hooks))
-}
-
-pub(super) fn termination_blocked(hooks: &[Hook]) -> String {
-    format!("The termination is blocked by preTerminate hooks: {}", list(hooks))
 }
 
 fn list(hooks: &[Hook]) -> String {
@@ -136,50 +82,62 @@ pub(super) fn draining(step: Step) -> &'static str {
         | Step::EvictionBlocked
         | Step::WaitingForPods
         | Step::WaitingForVolumes
-        | Step::Forcing => "Draining the node",
+        | Step::Forcing => "Draining the node; see condition Drained",
         Step::CannotLook => "The node or its pods cannot be read; retrying",
-        Step::Skipped => "The drain is skipped",
+        Step::Skipped => "The drain is skipped; see condition Drained",
         Step::NodeGone => "The node does not exist",
         Step::Succeeded | Step::VolumesLeft | Step::Forced => "The node is drained",
     }
 }
 
-/// Begins an error text of a provider or the API server as conditions do. Field paths and identifiers stay as they are.
-pub(super) fn capitalized(text: &str) -> String {
-    let first = text.split(|c: char| !c.is_alphanumeric() && !"._-/".contains(c)).next();
-    let is_word = first.is_some_and(|word| word.chars().all(|c| c.is_ascii_lowercase()));
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(letter) if is_word => letter.to_uppercase().chain(letters).collect(),
-        _ => text.to_owned(),
+impl Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoClusterLabel => {
+                write!(f, "Label {LABEL_CLUSTER} is missing; set it in the MachineSet's template")
+            }
+            Self::BadSpec(SpecError::Missing) => {
+                f.write_str("spec.providerSpec.value: is required")
+            }
+            Self::BadSpec(error) => f.write_str(&capitalized(&error.to_string())),
+            Self::NoSecret(key) => f.write_str(&no_secret(key)),
+            Self::NotFoundOut(failure) => f.write_str(&capitalized(&failure.message)),
+            Self::CouldNotLook(failure) => {
+                write!(f, "Cannot read the state of the instance: {}", failure.message)
+            }
+        }
     }
 }
 
-fn text(time: Duration) -> String {
-    let time = jiff::SignedDuration::try_from(time).unwrap_or(jiff::SignedDuration::MAX);
-    format!("{time:#}")
+impl Display for Fatal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let late = format!("(annotation {ANNOTATION_CREATION_TIMEOUT})");
+        match self {
+            Self::InvalidConfiguration(why) => return f.write_str(&capitalized(why)),
+            Self::Missing(Some(id)) => write!(f, "Instance {id} does not exist any more")?,
+            Self::Missing(None) => f.write_str("The instance does not exist any more")?,
+            Self::Terminated { id, reason } => {
+                let reason = reason.as_deref().unwrap_or("no reason given");
+                write!(f, "Instance {id} was terminated ({reason})")?;
+            }
+            Self::NotCreatedInTime(limit) => {
+                write!(f, "No instance was created within {limit} {late}")?;
+            }
+            Self::NotJoinedInTime(limit) => write!(f, "No node registered within {limit} {late}")?,
+        }
+        f.write_str("; delete this Machine to replace it")
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use machinist_domain::key::ObjectKey;
     use machinist_domain::message_table::message_table;
-    use machinist_domain::retry::{Category, Failure};
+    use machinist_domain::retry::{Category, Classified as _, Failure};
     use machinist_provider::cloud::InstanceState;
-    use machinist_provider::spec::SpecError;
 
-    use super::super::error::{Fatal, Refusal};
     use super::super::samples::{failure, instance};
     use super::*;
-
-    #[test]
-    fn capitalizes_words_but_not_field_paths() {
-        assert_eq!(capitalized("subnet s-1 is full"), "Subnet s-1 is full");
-        assert_eq!(capitalized("ami.id: is missing"), "ami.id: is missing");
-        assert_eq!(capitalized("i-123 is gone"), "i-123 is gone");
-        assert_eq!(capitalized("EC2 refused"), "EC2 refused");
-        assert_eq!(capitalized(""), "");
-    }
 
     #[test]
     fn messages() {
@@ -187,7 +145,10 @@ mod tests {
         let running = instance(InstanceState::Running);
         let hooks = [Hook { name: "backup".into(), owner: "team-a".into() }];
         let stopped_instance = instance(InstanceState::Stopped);
-        let lost = || failure(Category::Unavailable);
+        let lost = |message: &str| Failure {
+            message: message.to_owned(),
+            ..failure(Category::Unavailable)
+        };
         let limit = || "30m".to_owned();
         let secret = ObjectKey::new("ns", "keys");
         let ready = "condition Ready=False";
@@ -196,7 +157,7 @@ mod tests {
         let paused = "condition Paused";
         let warning = "Event Warning";
         let failed = [
-            Fatal::InvalidConfiguration("placement.region: is missing".to_owned()),
+            Fatal::InvalidConfiguration("placement.region: is required".to_owned()),
             Fatal::Missing(Some("cloud:///zone-a/i-1".into())),
             Fatal::Missing(None),
             Fatal::Terminated { id: "i-1".into(), reason: Some("host failed".into()) },
@@ -208,10 +169,10 @@ mod tests {
             Refusal::NoClusterLabel,
             Refusal::BadSpec(SpecError::Missing),
             Refusal::NoSecret(secret),
-            Refusal::NotFoundOut(lost()),
-            Refusal::CouldNotLook(lost()),
-            Refusal::CouldNotLook(Failure { message: NO_ANSWER_FOR_MACHINE.to_owned(), ..lost() }),
-            Refusal::CouldNotLook(Failure { message: PROVIDER_PANICKED.to_owned(), ..lost() }),
+            Refusal::NotFoundOut(lost("cannot read infrastructures cluster: no answer")),
+            Refusal::CouldNotLook(lost(&no_answer_in_time(minutes(1)))),
+            Refusal::CouldNotLook(lost(NO_ANSWER_FOR_MACHINE)),
+            Refusal::CouldNotLook(lost(PROVIDER_PANICKED)),
         ];
         let mut rows = vec![
             (ready, "Creating", CREATING.to_owned()),
@@ -239,7 +200,9 @@ mod tests {
         }
         rows.dedup();
         rows.extend(failed.iter().map(|fatal| (ready, "Failed", fatal.to_string())));
-        rows.extend(refused.iter().map(|refusal| (ready, "the category", refusal.to_string())));
+        rows.extend(
+            refused.iter().map(|refusal| (ready, refusal.category().as_str(), refusal.to_string())),
+        );
         rows.extend([
             (exists, "InstanceNotRequested", NOT_REQUESTED.to_owned()),
             (exists, "InstanceNotCreated", NOT_CREATED.to_owned()),

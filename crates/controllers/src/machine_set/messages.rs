@@ -2,8 +2,11 @@
 
 use machinist_api::names::ANNOTATION_ORDINALS;
 use machinist_domain::machine::MachineAuthority;
+use machinist_domain::messages::UNKNOWN_AUTHORITY;
+use machinist_domain::texts;
 
 use super::error::Refusal;
+use crate::kinds::UnknownDeletePolicy;
 
 const NAMES_SHOWN: usize = 5;
 
@@ -29,32 +32,15 @@ pub(super) fn released(names: &[&str]) -> String {
     format!("Released {}: {labels} no longer match the selector", machine_names(names))
 }
 
-pub(super) fn created(names: &[&str]) -> String {
-    format!("Created {}", machine_names(names))
-}
-
-pub(super) fn deleted(names: &[&str]) -> String {
-    format!("Deleted {}", machine_names(names))
-}
-
-pub(super) fn claim_failed(cause: &str) -> String {
-    format!("Cannot adopt or release a Machine: {cause}")
-}
-
-pub(super) fn create_failed(cause: &str) -> String {
-    format!("Cannot create Machines: {cause}")
-}
-
-pub(super) fn delete_failed(cause: &str) -> String {
-    format!("Cannot delete Machines: {cause}")
-}
-
-pub(super) fn list_failed(cause: &str) -> String {
-    format!("Cannot list Machines before a scale-down: {cause}")
-}
-
-pub(super) fn window_failed(cause: &str) -> String {
-    format!("Cannot update annotation {ANNOTATION_ORDINALS}: {cause}")
+texts! {
+    pub(super) fn created(names: &[&str]) = "Created {}", machine_names(names);
+    pub(super) fn deleted(names: &[&str]) = "Deleted {}", machine_names(names);
+    pub(super) fn claim_failed(cause: &str) = "Cannot adopt or release a Machine: {cause}";
+    pub(super) fn create_failed(cause: &str) = "Cannot create Machines: {cause}";
+    pub(super) fn delete_failed(cause: &str) = "Cannot delete Machines: {cause}";
+    pub(super) fn list_failed(cause: &str) = "Cannot list Machines before a scale-down: {cause}";
+    pub(super) fn window_failed(cause: &str) = "Cannot update annotation {ANNOTATION_ORDINALS}: {cause}";
+    pub(super) fn template_spec(error: &serde_json::Error) = "spec.template.spec: {error}";
 }
 
 pub(super) fn status_failed(cause: &str) -> String {
@@ -68,15 +54,11 @@ pub(super) fn none_deletable(excess: usize) -> String {
     }
 }
 
-pub(super) fn template_spec(error: &serde_json::Error) -> String {
-    format!("spec.template.spec: {error}")
-}
-
 /// The wording is OpenShift's.
 pub(super) fn authority(authority: MachineAuthority) -> String {
     match authority.as_str() {
         Some(api) => format!("The AuthoritativeAPI is set to {api}"),
-        None => "The AuthoritativeAPI has an unknown value; set spec.authoritativeAPI".to_owned(),
+        None => UNKNOWN_AUTHORITY.to_owned(),
     }
 }
 
@@ -90,7 +72,9 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
         Refusal::Replicas(replicas) => {
             format!("spec.replicas must not be negative (got {replicas})")
         }
-        Refusal::DeletePolicy(error) => error.to_string(),
+        Refusal::DeletePolicy(UnknownDeletePolicy(policy)) => {
+            format!("spec.deletePolicy must be Random, Newest or Oldest (got {policy:?})")
+        }
         Refusal::Window(error) => {
             format!("Annotation {ANNOTATION_ORDINALS} is invalid: {error}")
         }
@@ -104,25 +88,14 @@ mod tests {
     use machinist_domain::ordinals::Window;
     use machinist_domain::report::EventReason;
     use machinist_domain::selector::SelectorError;
-    use serde_json::{Value, json};
+    use serde_json::Value;
 
-    use super::super::decide::decide;
-    use super::super::plan::Plan;
-    use super::super::samples::{now, set, snapshot, view};
     use super::*;
 
     const NORMAL: &str = "Event Normal";
     const FAILURE: &str = "Event Warning, condition ReplicaFailure=True";
-    const INVALID: &str = "Event Warning, condition ReplicaFailure=True, status.errorMessage";
-
-    fn unknown_policy() -> Refusal {
-        let mut set = set();
-        set["spec"]["deletePolicy"] = json!("Prettiest");
-        match decide(&snapshot(view(&set, Vec::new())), now()) {
-            Plan::Refuse(refusal) => refusal,
-            plan => panic!("{plan}"),
-        }
-    }
+    const INVALID: &str =
+        "condition ReplicaFailure=True, status.errorMessage, Event Warning ReconcileError";
 
     #[test]
     fn all_messages() {
@@ -154,12 +127,14 @@ mod tests {
             rows.push(("condition Paused=True", REASON_NOT_MACHINE_API, authority(value)));
         }
         let window = "v2".parse::<Window>().unwrap_err();
+        let undecodable = "spec.replicas: invalid type: string \"x\", expected i32".to_owned();
+        let undecodable = refusal(&Refusal::Undecodable(undecodable));
+        rows.push(("Event Warning", EventReason::ReconcileError.as_str(), undecodable));
         for refused in [
-            Refusal::Undecodable("invalid type: string \"x\", expected i32".to_owned()),
             Refusal::Selector(SelectorError::Empty),
             Refusal::SelectorMismatch { selector: "a=b".to_owned() },
             Refusal::Replicas(-1),
-            unknown_policy(),
+            Refusal::DeletePolicy(UnknownDeletePolicy("Prettiest".to_owned())),
             Refusal::Window(window),
         ] {
             rows.push((INVALID, ERROR_INVALID_CONFIGURATION, refusal(&refused)));

@@ -139,20 +139,14 @@ impl PlatformRule {
 
     fn report(&self, selection: &Selection) {
         let (platform, provider, text) = match selection {
-            Selection::Any => {
-                let text =
-                    "platform unknown: the provider spec of each Machine selects its provider";
-                ("unknown", "any", text.to_owned())
-            }
+            Selection::Any => ("unknown", "any", messages::PLATFORM_UNKNOWN.to_owned()),
             Selection::Only { platform, provider } => {
-                (&**platform, *provider, format!("platform {platform} uses provider {provider}"))
+                (&**platform, *provider, messages::platform_provider(platform, provider))
             }
             Selection::NoProvider { platform } => {
                 let text = match self.choice {
-                    Choice::NoProvider => "--platform=none: Machines are not reconciled".to_owned(),
-                    _ => {
-                        format!("platform {platform} has no provider: Machines are not reconciled")
-                    }
+                    Choice::NoProvider => messages::PLATFORM_NONE.to_owned(),
+                    _ => messages::platform_without_provider(platform),
                 };
                 (&**platform, "none", text)
             }

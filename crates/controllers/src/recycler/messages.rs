@@ -4,7 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use machinist_api::event_recycler::spec::CountBy;
+pub(super) use machinist_domain::messages::span;
 use machinist_domain::retry::Failure;
+use machinist_domain::texts;
 
 use super::error::Refusal;
 use super::plan::Hold;
@@ -58,49 +60,38 @@ fn counted(count: impl fmt::Display, facts: &Facts) -> String {
     format!("{count} {unit} in {}", span(settings.window.length()))
 }
 
-/// A duration such as `90s`, `10m` or `2h`.
-pub(super) fn span(time: Duration) -> String {
-    match time.as_secs() {
-        0 => format!("{time:?}"),
-        seconds if seconds.is_multiple_of(3600) => format!("{}h", seconds / 3600),
-        seconds if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
-        seconds => format!("{seconds}s"),
-    }
-}
-
-pub(super) fn no_answer(timeout: Duration) -> String {
-    format!("no answer from the cloud within {}", span(timeout))
-}
-
-pub(super) fn begins(group: &str, count: i64, facts: &Facts) -> String {
-    format!("Threshold reached for {group} ({}); recycling", counted(count, facts))
-}
-
-pub(super) fn would_recycle(group: &str, count: u64, facts: &Facts) -> String {
-    let counted = counted(count, facts);
-    format!("Threshold reached for {group} ({counted}); not recycling because spec.dryRun is set")
-}
-
-pub(super) fn resumes(group: &str) -> String {
-    format!("Resuming the interrupted recycle of {group}, which left its size at zero")
+texts! {
+    pub(super) fn no_answer(timeout: Duration) = "no answer from the cloud within {}", span(timeout);
+    pub(super) fn begins(group: &str, count: i64, facts: &Facts) =
+        "Threshold reached for {group} ({}); recycling", counted(count, facts);
+    pub(super) fn would_recycle(group: &str, count: u64, facts: &Facts) =
+        "Threshold reached for {group} ({}); not recycling because spec.dryRun is set", counted(count, facts);
+    pub(super) fn resumes(group: &str) =
+        "Resuming the interrupted recycle of {group}, which left its size at zero";
+    pub(super) fn in_group(group: &str, why: &str) = "{group}: {why}";
+    pub(super) fn dry_run(group: &str) =
+        "Threshold reached for {group}; not recycling because spec.dryRun is set";
+    pub(super) fn finalizer_not_written(failure: &Failure) =
+        "Cannot update the finalizer: {}", failure.message;
+    pub(super) fn recycle_not_stored(failure: &Failure) =
+        "Cannot store the recycle in the status: {}", failure.message;
+    pub(super) fn node_not_found(node: &str) = "node {node} does not exist";
+    pub(super) fn no_provider_id(node: &str) = "node {node} has no spec.providerID yet";
+    pub(super) fn no_region(node: &str) = "the region of node {node} is unknown; set spec.awsRegion";
+    pub(super) fn no_group(instance: &str) = "instance {instance} is in no Auto Scaling group";
+    pub(super) fn group_pending(instance: &str) = "the group of instance {instance} is being looked up";
+    pub(super) fn group_unknown(instance: &str, why: &str) =
+        "the group of instance {instance} cannot be looked up: {why}";
 }
 
 pub(super) fn cannot_recycle(group: &str, why: &recycling::Refusal) -> String {
     format!("Cannot recycle {group}: {why}")
 }
 
-pub(super) fn in_group(group: &str, why: &str) -> String {
-    format!("{group}: {why}")
-}
-
 pub(super) fn in_progress(groups: &[String], trouble: &[String]) -> String {
     let mut parts = vec![format!("Recycling {}", groups.join(", "))];
     parts.extend_from_slice(trouble);
     parts.join("; ")
-}
-
-pub(super) fn dry_run(group: &str) -> String {
-    format!("{group} would be recycled, but spec.dryRun is set")
 }
 
 pub(super) fn held(group: &str, hold: &Hold) -> String {
@@ -110,20 +101,16 @@ pub(super) fn held(group: &str, hold: &Hold) -> String {
             format!("{group} is being recycled by EventRecycler {recycler}")
         }
         Hold::CoolDown(until) => format!("{group} was recycled; its cool-down ends at {until}"),
-        Hold::Concurrency => {
-            format!("{group} waits: spec.maxConcurrent recycles are in progress")
+        Hold::Concurrency => format!(
+            "Not recycling {group} yet: as many recycles are in progress as spec.maxConcurrent allows"
+        ),
+        Hold::Schedule(Some(next)) => {
+            format!("Not recycling {group} yet: spec.schedule opens at {next}")
         }
-        Hold::Schedule(Some(next)) => format!("{group} waits: spec.schedule opens at {next}"),
-        Hold::Schedule(None) => format!("{group} waits: spec.schedule does not open within a week"),
+        Hold::Schedule(None) => {
+            format!("Not recycling {group} yet: spec.schedule does not open within a week")
+        }
     }
-}
-
-pub(super) fn finalizer_not_written(failure: &Failure) -> String {
-    format!("Cannot update the finalizer: {}", failure.message)
-}
-
-pub(super) fn recycle_not_stored(failure: &Failure) -> String {
-    format!("Cannot store the recycle in the status: {}", failure.message)
 }
 
 /// `status.unmapped.example`.
@@ -136,30 +123,6 @@ pub(super) fn unmapped(involved: &Involved, why: &str) -> String {
 
 pub(super) const POD_WITHOUT_NODE: &str = "the pod is not scheduled yet";
 pub(super) const POD_NOT_FOUND: &str = "the pod does not exist, and the event names no node";
-
-pub(super) fn node_not_found(node: &str) -> String {
-    format!("node {node} does not exist")
-}
-
-pub(super) fn no_provider_id(node: &str) -> String {
-    format!("node {node} has no spec.providerID yet")
-}
-
-pub(super) fn no_region(node: &str) -> String {
-    format!("the region of node {node} is unknown; set spec.awsRegion")
-}
-
-pub(super) fn no_group(instance: &str) -> String {
-    format!("instance {instance} is in no Auto Scaling group")
-}
-
-pub(super) fn group_pending(instance: &str) -> String {
-    format!("the group of instance {instance} is being looked up")
-}
-
-pub(super) fn group_unknown(instance: &str, why: &str) -> String {
-    format!("the group of instance {instance} cannot be looked up: {why}")
-}
 
 #[cfg(test)]
 mod tests;

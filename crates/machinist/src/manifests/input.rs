@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::messages;
+
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) name: String,
@@ -58,7 +60,7 @@ fn manifests_in(folder: &Path) -> Result<Vec<PathBuf>> {
             files.push(path);
         }
     }
-    ensure!(!files.is_empty(), "{}: the folder has no *.yaml, *.yml or *.json", name());
+    ensure!(!files.is_empty(), messages::no_manifests(&name()));
     files.sort();
     Ok(files)
 }

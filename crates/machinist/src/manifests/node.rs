@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Number;
 
 use super::stream::{Document, Notation};
+use crate::messages;
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
@@ -114,7 +115,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     type Value = Node;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value that JSON supports")
+        f.write_str(messages::JSON_VALUE)
     }
 
     fn visit_unit<E>(self) -> Result<Node, E> {
@@ -134,7 +135,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Node, E> {
-        Number::from_f64(value).map(Node::Number).ok_or_else(|| E::custom("number is not finite"))
+        Number::from_f64(value).map(Node::Number).ok_or_else(|| E::custom(messages::NOT_FINITE))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Node, E> {
@@ -161,8 +162,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
         let mut keys: Vec<_> = entries.iter().map(|entry| &entry.0).collect();
         keys.sort_unstable();
         if let Some(twice) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
-            let key = twice[0];
-            return Err(serde::de::Error::custom(format_args!("duplicate key {key:?}")));
+            return Err(serde::de::Error::custom(messages::duplicate_key(twice[0])));
         }
         Ok(Node::Map(entries))
     }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
+use crate::messages;
+
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// Flags for the clusters.
@@ -70,15 +72,9 @@ pub enum TargetChoice {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum ConfigError {
-    #[error("{0} is set but {1} is not: set both or neither")]
     OnlyOne(&'static str, &'static str),
-    #[error("{0}: cannot use {1}: {2}")]
     Kubeconfig(&'static str, String, #[source] Box<KubeconfigError>),
-    #[error("{0}: in-cluster is not available: {1}")]
     InCluster(&'static str, String),
-    #[error(
-        "no cluster found: $KUBECONFIG is not set, there is no ~/.kube/config, and this is not a pod ({0})"
-    )]
     Nothing(String),
 }
 
@@ -159,15 +155,14 @@ async fn from_files(flag: &'static str, paths: &[PathBuf]) -> Result<Config, Con
 
 /// The cluster of this pod. Files are named, not read, so that rotated tokens and CAs are used.
 fn in_cluster(environment: &Environment) -> Result<Config, String> {
-    let (host, port) =
-        environment.service.as_ref().ok_or("KUBERNETES_SERVICE_HOST and _PORT are not set")?;
+    let (host, port) = environment.service.as_ref().ok_or(messages::NO_SERVICE)?;
     let file = |name: &str| {
         let path = environment.service_account.join(name);
-        if path.exists() { Ok(path) } else { Err(format!("{} is missing", path.display())) }
+        if path.exists() { Ok(path) } else { Err(messages::missing_file(&path)) }
     };
     let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
     let url = format!("https://{host}:{port}").parse();
-    let mut config = Config::new(url.map_err(|error| format!("bad address: {error}"))?);
+    let mut config = Config::new(url.map_err(messages::bad_address)?);
     config.root_cert_file = Some(file("ca.crt")?);
     config.auth_info.token_file = Some(file("token")?.display().to_string());
     if let Ok(namespace) = std::fs::read_to_string(environment.service_account.join("namespace")) {

@@ -14,7 +14,6 @@ const WEBHOOK_FAILED: [&str; 2] = ["failed calling webhook", "conversion webhook
 #[derive(Debug, Clone, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum ApiError {
-    #[error("the API server answered {code} {reason}: {message}")]
     Refused {
         code: u16,
         /// The reason of the `Status`, or a more exact known cause in it.
@@ -23,11 +22,8 @@ pub enum ApiError {
         /// `Retry-After`, if sent.
         retry_after: Option<Duration>,
     },
-    #[error("no answer from the API server within {0:?}")]
     TimedOut(Duration),
-    #[error("no connection to the API server: {0}")]
     Disconnected(String),
-    #[error("cannot decode the API server's response: {0}")]
     NotUnderstood(String),
 }
 

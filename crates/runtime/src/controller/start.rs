@@ -21,6 +21,7 @@ use crate::clock::SharedClock;
 use crate::cluster::Cluster;
 use crate::events::Events;
 use crate::lease::{Leadership, LeaseCustom};
+use crate::messages;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
 use crate::readiness::Readiness;
@@ -84,7 +85,7 @@ impl Registration {
 async fn run<C: Controller>(build: impl FnOnce(&Arc<Shared>) -> C, start: Start) {
     let Start { shared, leadership, workers, stop } = start;
     for resource in C::DECLARATION.requires {
-        shared.readiness.waits(C::NAME, format!("waits for {}", resource.crd_name()));
+        shared.readiness.waits(C::NAME, messages::waits_for(&resource.crd_name()));
         if stop.run_until_cancelled(wait_served(&shared, *resource)).await.is_none() {
             return;
         }

@@ -8,6 +8,7 @@ use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::{Category, Classified, Retry};
 
 use super::Writer;
+use crate::messages;
 
 /// Provider, verb and object of a call, for audit line and metric.
 #[derive(Debug, Clone, Copy)]
@@ -24,10 +25,10 @@ pub struct CloudCall<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CloudWriteError<E: std::error::Error> {
     /// This process does not hold the lease; nothing was sent.
-    #[error("not called: {0} does not hold its lease")]
+    #[error("{}", messages::not_called(.0))]
     NotLeader(&'static str),
     /// No answer in time; the call may have been executed.
-    #[error("no answer from the cloud within {0:?}")]
+    #[error("{}", messages::no_answer_from_cloud(.0))]
     TimedOut(Duration),
     /// The provider's error.
     #[error(transparent)]

@@ -2,6 +2,7 @@ use machinist_domain::retry::{Category, Classified, Retry};
 
 use crate::cluster::ApiError;
 use crate::cluster::status::DISRUPTION_BUDGET;
+use crate::messages;
 
 /// The API server's texts for a mismatched uid precondition. There is no reason code.
 const UID_DIFFERS: [&str; 2] = ["UID in the precondition", "UID in precondition"];
@@ -10,13 +11,13 @@ const UID_DIFFERS: [&str; 2] = ["UID in the precondition", "UID in precondition"
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum WriteError {
     /// This process does not hold the lease; nothing was sent.
-    #[error("not written: {0} does not hold its lease")]
+    #[error("{}", messages::not_written(.0))]
     NotLeader(&'static str),
     /// There is no target cluster; nothing was sent.
-    #[error("not written: {0} has no target cluster")]
+    #[error("{}", messages::no_target(.0))]
     NoTarget(&'static str),
     /// Another object has the name now; it is unchanged.
-    #[error("the object was deleted and recreated: {0}")]
+    #[error("{}", messages::recreated(.0))]
     Replaced(String),
     /// The API server rejected it, or its answer was lost.
     #[error(transparent)]

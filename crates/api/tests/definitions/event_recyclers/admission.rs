@@ -49,10 +49,10 @@ fn bad() -> Vec<(Value, &'static str)> {
         (with("schedule", json!({"from": "25:00"})), "from"),
         (with("schedule", json!({"days": ["Someday"]})), "days"),
         (with("schedule", json!({"timeZone": "Europe/Berlin"})), "timeZone"),
-        (with("match", json!({"message": [{}]})), "either contains or regex"),
+        (with("match", json!({"message": [{}]})), "exactly one of contains and regex"),
         (
             with("match", json!({"message": [{"contains": "a", "regex": "b"}]})),
-            "either contains or regex",
+            "exactly one of contains and regex",
         ),
         (with("match", json!({"message": [{"regex": "("}]})), "regex"),
     ]

@@ -119,9 +119,12 @@ fn bad_credentials_and_bad_specs_never_fall_back() {
     let bad = plan(unknown(Category::InvalidConfiguration), Some(LISTED));
     assert_eq!(bad, "no-op: Cannot read capacities from the cloud: no luck");
     let gone = plan(CloudAnswer::NoSecret(ObjectKey::new("ns", "aws")), Some(LISTED));
-    assert_eq!(gone, "no-op: Secret ns/aws does not exist; create it or correct credentialsSecret");
+    assert_eq!(
+        gone,
+        "no-op: Secret ns/aws does not exist; create it, or correct its name in the provider spec"
+    );
     let nowhere = plan(CloudAnswer::NoRegion, Some(LISTED));
-    assert_eq!(nowhere, "no-op: provider spec is invalid: placement.region is missing");
+    assert_eq!(nowhere, "no-op: Provider spec is invalid: placement.region: is required");
 }
 
 #[test]

@@ -60,9 +60,8 @@ pub enum DeletePolicy {
     Oldest,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("spec.deletePolicy must be Random, Newest or Oldest (got {0:?})")]
-pub struct UnknownDeletePolicy(String);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownDeletePolicy(pub String);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MachineSetStatus {

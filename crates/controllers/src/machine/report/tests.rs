@@ -255,7 +255,7 @@ fn deletes_a_machine_without_launch_without_the_cloud() {
         let (_, status) =
             of(&going, &(Plan::Drain(plan), Outcome::Drained(drain::Outcome::default())));
         assert_eq!(condition(&status, "Drained"), "True/Skipped");
-        assert_eq!(message(&status, "Ready"), "The drain is skipped");
+        assert_eq!(message(&status, "Ready"), "The drain is skipped; see condition Drained");
         let unhooked = json!({"spec": {"lifecycleHooks": null}});
         let next = view(&all(&[going, json!({ "status": status }), unhooked]));
         assert_eq!(decide(&snapshot(next), now()), Plan::NothingToRemove);

@@ -7,29 +7,29 @@ use serde_json::json;
 use super::*;
 use crate::recycler::samples::{Sample, now};
 
-fn failure() -> Failure {
-    Failure {
-        category: Category::Unauthorised,
-        retry: Retry::Backoff,
-        message: "not allowed to describe Auto Scaling groups".to_owned(),
-    }
+fn failure(message: &str) -> Failure {
+    let (category, retry) = (Category::Unauthorised, Retry::Backoff);
+    Failure { category, retry, message: message.to_owned() }
 }
 
 #[test]
 fn all_messages() {
     let facts = Sample::new(&json!({})).facts;
     let text = str::to_owned;
+    let forbidden = failure("the API server answered 403 Forbidden");
+    let denied = failure("DescribeAutoScalingGroups failed with AccessDenied: not authorized");
     let mut rows = vec![
         ("Event Normal", "RecycleBegins", begins("workers", 5, &facts)),
         ("Event Normal", "RecycleBegins", resumes("workers")),
         ("Event Normal", "WouldRecycle", would_recycle("workers", 5, &facts)),
-        ("Event Warning", "ReconcileError", finalizer_not_written(&failure())),
-        ("Event Warning", "ReconcileError", recycle_not_stored(&failure())),
+        ("Event Warning", "ReconcileError", finalizer_not_written(&forbidden)),
+        ("Event Warning", "ReconcileError", recycle_not_stored(&forbidden)),
         ("condition Recycling=True", "InProgress", in_progress(&[text("workers")], &[])),
         ("condition Recycling=False", "DryRun", dry_run("workers")),
     ];
-    for refusal in recycling::messages::refusals(failure()) {
-        rows.push(("Event Warning", "RecycleRefused", cannot_recycle("workers", &refusal)));
+    for refusal in recycling::messages::refusals(denied.clone()) {
+        let place = "Event Warning RecycleRefused, condition Recycling=False";
+        rows.push((place, "Refused", cannot_recycle("workers", &refusal)));
     }
     for hold in [
         Hold::Active,
@@ -49,10 +49,13 @@ fn all_messages() {
         Refusal::Unreachable { threshold: 1001, most: 1000 },
         Refusal::Pattern(text("(")),
         Refusal::Schedule(text("25:00")),
-        Refusal::Undecodable(text("invalid type: string, expected i32")),
     ] {
-        rows.push(("condition Ready=False", "InvalidConfiguration", refusal.to_string()));
+        let place = "condition Ready=False, Event Warning FailedValidate";
+        rows.push((place, "InvalidConfiguration", refusal.to_string()));
     }
+    let undecodable =
+        Refusal::Undecodable(text("spec.threshold: invalid type: string \"x\", expected i32"));
+    rows.push(("Event Warning", "FailedValidate", undecodable.to_string()));
     let pod = Involved::Pod { namespace: "ns".into(), name: "web".into(), uid: None };
     for why in [
         POD_WITHOUT_NODE.to_owned(),
@@ -62,7 +65,7 @@ fn all_messages() {
         no_region("n1"),
         no_group("i-1"),
         group_pending("i-1"),
-        group_unknown("i-1", &failure().message),
+        group_unknown("i-1", &denied.message),
     ] {
         rows.push(("status.unmapped", "", unmapped(&pod, &why)));
     }

@@ -4,8 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 use machinist_api::event_recycler::recycle::{RecycleFailure, RecycledInstance, Step};
+use machinist_domain::texts;
 
 use super::begin::Refusal;
+use super::mark::Mark;
 use crate::recycler::messages::span;
 
 impl fmt::Display for Refusal {
@@ -35,14 +37,18 @@ impl fmt::Display for Refusal {
                 f,
                 "machinist runs on node {node} of the group; use strategy Replace, which replaces that node last"
             ),
-            Self::Busy(mark) => write!(f, "another recycle of the group is in progress ({mark})"),
+            Self::Busy(mark) => {
+                let owner = Mark::read(mark).map(|mark| mark.owner);
+                let owner = owner.as_deref().unwrap_or("of an unknown version");
+                write!(f, "another recycle of the group is in progress ({owner})")
+            }
             Self::RefreshRunning => f.write_str("an instance refresh of the group is in progress"),
         }
     }
 }
 
-pub(super) const RESUMED: &str = "Resumed from the tags of the group";
-pub(super) const PAUSED: &str = "Paused because spec.dryRun is set";
+pub(super) const RESUMED: &str = "resumed from the tags of the group";
+pub(super) const PAUSED: &str = "paused because spec.dryRun is set";
 pub(super) const OWNER_DELETED: &str = "the EventRecycler was deleted";
 pub(super) const MAYBE_GONE: &str = "the group was not found; checking again";
 pub(super) const GONE: &str = "the group no longer exists";
@@ -54,29 +60,28 @@ pub(super) const SCALE_DOWN_FAILS: &str = "the group cannot be scaled to zero";
 pub(super) const NOT_READY: &str = "new instances of the group are not ready yet";
 pub(super) const DRAINING: &str = "draining a node";
 
-pub(super) fn suspended(process: &str) -> String {
-    format!("process {process} of the group is suspended; resume it")
-}
-
-pub(super) fn not_described(why: &str) -> String {
-    format!("the group cannot be described: {why}")
-}
-
-pub(super) fn timed_out(after: Duration, waited_for: &str) -> String {
-    format!("timed out after {}: {waited_for}", span(after))
-}
-
-pub(super) fn not_drained(node: &str, within: Duration, why: Option<&str>) -> String {
-    let why = why.unwrap_or("it still has pods");
-    format!("node {node} could not be drained within {}: {why}", span(within))
-}
-
-pub(super) fn refresh_failed(id: &str, reason: Option<&str>) -> String {
-    format!("instance refresh {id} did not succeed: {}", reason.unwrap_or("no reason given"))
-}
-
-pub(super) fn refreshing(id: &str, percentage: impl fmt::Display) -> String {
-    format!("instance refresh {id} is at {percentage}%")
+texts! {
+    pub(super) fn suspended(process: &str) = "process {process} of the group is suspended; resume it";
+    pub(super) fn not_described(why: &str) = "the group cannot be described: {why}";
+    pub(super) fn timed_out(after: Duration, waited_for: &str) =
+        "timed out after {}: {waited_for}", span(after);
+    pub(super) fn not_drained(node: &str, within: Duration, why: Option<&str>) =
+        "node {node} could not be drained within {}: {}", span(within), why.unwrap_or("it still has pods");
+    pub(super) fn refresh_failed(id: &str, reason: Option<&str>) =
+        "instance refresh {id} did not succeed: {}", reason.unwrap_or("no reason given");
+    pub(super) fn refreshing(id: &str, percentage: impl fmt::Display) =
+        "instance refresh {id} is at {percentage}%";
+    pub(super) fn drains(group: &str, instance: &RecycledInstance) =
+        "Draining node {} of instance {} in {group}", node_of(instance), instance.id;
+    pub(super) fn terminates(group: &str, instance: &RecycledInstance) =
+        "Terminating instance {} (node {}) in {group}", instance.id, node_of(instance);
+    pub(super) fn skips(group: &str, instance: &RecycledInstance) =
+        "Skipping instance {} (node {}) in {group}: it is protected from scale-in or out of service",
+        instance.id, node_of(instance);
+    pub(super) fn gives_up(group: &str, step: Step, why: Option<&str>) =
+        "Giving up the recycle of {group} (step {}): {}", step.as_str(), why.unwrap_or("no reason given");
+    pub(super) fn at_step(group: &str, step: Step) = "Recycle of {group} is at step {}", step.as_str();
+    pub(super) fn recycled(group: &str) = "Recycled {group}";
 }
 
 pub(super) fn terminating(has_hooks: bool) -> String {
@@ -86,34 +91,6 @@ pub(super) fn terminating(has_hooks: bool) -> String {
 
 fn node_of(instance: &RecycledInstance) -> &str {
     instance.node.as_deref().unwrap_or("none")
-}
-
-pub(super) fn drains(group: &str, instance: &RecycledInstance) -> String {
-    format!("Draining node {} of instance {} in {group}", node_of(instance), instance.id)
-}
-
-pub(super) fn terminates(group: &str, instance: &RecycledInstance) -> String {
-    format!("Terminating instance {} (node {}) in {group}", instance.id, node_of(instance))
-}
-
-pub(super) fn skips(group: &str, instance: &RecycledInstance) -> String {
-    let (id, node) = (&instance.id, node_of(instance));
-    format!(
-        "Skipping instance {id} (node {node}) in {group}: it is protected from scale-in or out of service"
-    )
-}
-
-pub(super) fn at_step(group: &str, step: Step) -> String {
-    format!("Recycle of {group} is at step {}", step.as_str())
-}
-
-pub(super) fn gives_up(group: &str, step: Step, why: Option<&str>) -> String {
-    let why = why.unwrap_or("no reason given");
-    format!("Giving up the recycle of {group} (step {}): {why}", step.as_str())
-}
-
-pub(super) fn recycled(group: &str) -> String {
-    format!("Recycled {group}")
 }
 
 pub(super) fn failed(group: &str, failure: Option<RecycleFailure>, why: Option<&str>) -> String {
@@ -135,7 +112,7 @@ pub(in crate::recycler) fn refusals(failure: machinist_domain::retry::Failure) -
         Refusal::OutOfService("i-1".into()),
         Refusal::ManagedByEks,
         Refusal::OwnNode("n1".into()),
-        Refusal::Busy("v1 a1 recycler/night-shift Replace 1/4/3".to_owned()),
+        Refusal::Busy("v1 a1 recycler/night-shift Replace 1/4/3 2026-11-16T02:00:00Z".to_owned()),
         Refusal::RefreshRunning,
     ]
 }

@@ -1,32 +1,22 @@
 //! What `machinist annotate` prints to stderr.
 
+use machinist_domain::texts;
+
 use machinist_provider::spec::SpecError;
 
-pub(super) fn foreign_spec(error: &SpecError) -> String {
-    format!("not changed: {error}")
-}
-
-pub(super) fn unknown_type(name: &str) -> String {
-    format!("instance type {name:?} is unknown; not changed")
-}
-
-pub(super) fn kept(annotation: &str) -> String {
-    format!("{annotation} was set by hand and is kept; --overwrite replaces it")
-}
-
-pub(super) fn wrong_architecture(name: &str) -> String {
-    format!("kubernetes.io/arch={name} in the capacity labels was wrong and is replaced")
+texts! {
+    pub(super) fn foreign_spec(error: &SpecError) = "not changed: {error}";
+    pub(super) fn unknown_type(name: &str) = "instance type {name:?} is unknown; not changed";
+    pub(super) fn kept(annotation: &str) =
+        "{annotation} was set by hand and is kept; --overwrite replaces it";
+    pub(super) fn wrong_architecture(name: &str) =
+        "kubernetes.io/arch={name} in the capacity labels was wrong and is replaced";
+    pub(super) fn unreadable(count: usize) = "documents that cannot be read: {count}; nothing was printed";
+    pub(super) fn unknown_types(count: usize) =
+        "MachineSets with an unknown instance type, not changed: {count}";
 }
 
 pub(super) const NOT_MAPS: &str = "metadata and metadata.annotations must be maps";
-
-pub(super) fn unreadable(count: usize) -> String {
-    format!("documents that cannot be read: {count}; nothing was printed")
-}
-
-pub(super) fn unknown_types(count: usize) -> String {
-    format!("MachineSets with an unknown instance type, not changed: {count}")
-}
 
 #[cfg(test)]
 mod tests {

@@ -167,7 +167,7 @@ fn bad_documents_are_told_with_their_place() {
     let cases = [
         ("a: 1\n---\nb: [\n".to_owned(), "f0:2"),
         ("a: 1\na: 2\n".to_owned(), "f0:1"),
-        (missing, "instanceType is missing"),
+        (missing, "instanceType: is required"),
         (set("metadata: {annotations: [1], name: a}\n"), "must be maps"),
     ];
     for (text, reason) in cases {

@@ -1,62 +1,46 @@
 //! What `machinist playground` prints.
 
-use std::fmt::Debug;
 use std::path::Path;
 use std::time::Duration;
+
+use machinist_domain::texts;
 
 pub(super) const STARTING: &str =
     "starting etcd and kube-apiserver (the first start takes minutes: it downloads or builds them)";
 
-pub(super) const STOPPED: &str = "everything is stopped and removed";
+pub(super) const STOPPED: &str = "stopped the controllers and the API server; removed their data";
 
-/// `--once` proves that machines run, which they never do in some modes.
-pub(super) fn never_ready(mode: &str) -> String {
-    format!("--once cannot be combined with --fail={mode}: the machines do not stay up")
-}
-
-pub(super) fn usage(kubeconfig: &Path, fleet: &str, sample: &str) -> String {
-    format!(
+texts! {
+    /// `--once` proves that machines run, which they never do in some modes.
+    pub(super) fn never_ready(mode: &str) =
+        "--once cannot be combined with --fail={mode}: the machines do not stay up";
+    pub(super) fn usage(kubeconfig: &Path, fleet: &str, sample: &str) =
         "the Kubernetes API runs until Ctrl-C. In another terminal:\n\n  export KUBECONFIG={}\n  \
          kubectl get machines,machinesets,nodes\n  kubectl scale machineset {fleet} --replicas=5\n  \
          kubectl edit machineset {sample}\n",
-        kubeconfig.display()
-    )
-}
-
-pub(super) fn instances(count: usize) -> String {
-    format!("instances in the cloud: {count}")
-}
-
-pub(super) fn samples_proved(count: usize) -> String {
-    format!(
-        "proved: {count} MachineSets have capacity annotations, or an Event with the reason why not"
-    )
-}
-
-pub(super) fn running_proved(count: usize) -> String {
-    format!("proved: {count} machines are Running, each with an instance and a Node")
+        kubeconfig.display();
+    pub(super) fn instances(count: usize) = "instances in the cloud: {count}";
+    pub(super) fn samples_proved(count: usize) =
+        "proved: {count} MachineSets have capacity annotations, or an Event with the reason why not";
+    pub(super) fn running_proved(count: usize) =
+        "proved: {count} machines are Running, each with an instance and a Node";
+    pub(super) fn replaced(machine: &str) = "proved: {machine} was deleted, drained and replaced";
+    pub(super) fn nothing_left(created: usize) =
+        "proved: scaled to zero; {created} instances and their volumes are deleted";
+    pub(super) fn cannot(verb: &str, kind: &str, name: &str) = "cannot {verb} {kind} {name}";
+    pub(super) fn leaked(instances: usize, volumes: usize) =
+        "instances left in the cloud: {instances}; volumes: {volumes}";
+    pub(super) fn timed_out(waited: Duration, what: &str, table: &str) =
+        "timed out after {waited:?} waiting for {what}; current state:\n{table}";
 }
 
 pub(super) const SCALED: &str = "proved: the MachineSet was scaled up by two and down again";
 
-pub(super) fn replaced(machine: &str) -> String {
-    format!("proved: {machine} was deleted, drained and replaced")
-}
+pub(super) const NO_CLOUD: &str = "cannot start the simulated cloud";
 
-pub(super) fn nothing_left(created: usize) -> String {
-    format!("proved: scaled to zero; none of {created} instances and their volumes is left")
-}
-
-pub(super) fn leaked(instances: usize, volumes: usize) -> String {
-    format!("left in the cloud: {instances} instances, {volumes} volumes")
-}
-
-pub(super) fn samples_differ(waited: Duration, rows: &dyn Debug) -> String {
-    format!("MachineSets not as expected after {waited:?}: {rows:?}")
-}
-
-pub(super) fn timed_out(waited: Duration, what: &str, table: &str) -> String {
-    format!("timed out after {waited:?} waiting for {what}; current state:\n{table}")
+pub(super) fn samples_differ(waited: Duration, names: &[&str], table: &str) -> String {
+    let names = names.join(", ");
+    format!("MachineSets not as expected after {waited:?}: {names}; current state:\n{table}")
 }
 
 #[cfg(test)]
@@ -81,8 +65,10 @@ mod tests {
         ];
         let errors = [
             never_ready("dies"),
-            samples_differ(wait, &["workers"]),
+            samples_differ(wait, &["workers"], "MACHINESET  INSTANCE TYPE"),
             timed_out(wait, "the fleet to grow", "MACHINE  PHASE"),
+            NO_CLOUD.to_owned(),
+            cannot("scale", "MachineSet", "fleet"),
             leaked(1, 2),
         ];
         let rows: Vec<_> = printed

@@ -13,8 +13,8 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::ValueEnum as _;
 use k8s_openapi::api::events::v1::Event;
-use kube::Api;
 use kube::api::{ListParams, PostParams};
+use kube::{Api, ResourceExt as _};
 use machinist_api::machine_set::MachineSet;
 use machinist_control_plane::ControlPlane;
 use machinist_runtime::shutdown;
@@ -79,7 +79,8 @@ async fn use_it(
     let client = control_plane.client()?;
     let sets = Api::<MachineSet>::namespaced(client.clone(), NAMESPACE);
     for set in samples::machine_sets()? {
-        sets.create(&PostParams::default(), &set).await.context("creating a sample")?;
+        let created = sets.create(&PostParams::default(), &set).await;
+        created.with_context(|| messages::cannot("create", "MachineSet", &set.name_any()))?;
     }
     if arguments.once {
         prove(&sets).await?;
@@ -94,13 +95,14 @@ async fn prove(sets: &Api<MachineSet>) -> anyhow::Result<()> {
     let began = tokio::time::Instant::now();
     loop {
         let rows = rows(sets).await?;
-        let wrong: Vec<_> = rows.iter().filter(|row| !samples::is_as_expected(row)).collect();
+        let wrong = rows.iter().filter(|row| !samples::is_as_expected(row));
+        let wrong: Vec<_> = wrong.map(|row| row.name.as_str()).collect();
         if wrong.is_empty() {
             say(&view::tables(&rows))?;
             return say(&messages::samples_proved(rows.len()));
         }
         if began.elapsed() > PATIENCE {
-            anyhow::bail!(messages::samples_differ(PATIENCE, &wrong));
+            anyhow::bail!(messages::samples_differ(PATIENCE, &wrong, &view::tables(&rows)));
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

@@ -19,7 +19,7 @@ pub(super) struct Row {
     upstream: [String; 3],
     labels: String,
     pub(super) reason: String,
-    pub(super) note: String,
+    note: String,
 }
 
 impl Row {

@@ -28,8 +28,8 @@ pub enum RecycleCommand {
     Search(SearchArguments),
     /// Show which node groups instances belong to. Exit 1 if one of them is unknown.
     Groups(GroupsArguments),
-    /// Replace every instance of node groups, one group after the other. Stopped, it is taken up again by the same
-    /// command.
+    /// Replace every instance of node groups, one group after the other. After an interruption, the same command
+    /// resumes.
     Run(RunArguments),
     /// Watch Events and recycle the node groups behind them, without an EventRecycler in the cluster, until Ctrl-C.
     Watch(WatchArguments),
@@ -146,11 +146,11 @@ pub struct WatchArguments {
 /// How to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// Aligned columns.
     Table,
-    /// For programs.
+    /// A JSON document.
     Json,
-    /// For programs and people.
+    /// A YAML document.
     Yaml,
 }
 

@@ -4,7 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use machinist_api::event_recycler::recycle::Recycle;
-use machinist_provider::node_groups::GroupRef;
+use machinist_api::event_recycler::spec::Strategy;
+use machinist_domain::messages::span;
+use machinist_domain::texts;
+pub(super) use machinist_provider::messages::NO_NODE_GROUPS;
+use machinist_provider::node_groups::{GroupRef, Hook};
 
 use super::run::preview::PreviewError;
 
@@ -27,7 +31,8 @@ impl fmt::Display for PreviewError {
 }
 
 pub(super) const NO_REGION: &str = "no region: use --region or set AWS_REGION";
-pub(super) const NO_NODE_GROUPS: &str = "no provider of this binary has node groups";
+pub(super) const MANAGED_BY_EKS: &str = "EKS manages this group";
+pub(super) const NO_NODE: &str = "no node";
 pub(super) const NO_SECRETS: &str = "Secrets are not read by this command";
 pub(super) const NO_TERMINAL: &str = "stdin is not a terminal: use --yes or --dry-run";
 pub(super) const NOT_CONFIRMED: &str = "not confirmed";
@@ -35,28 +40,36 @@ pub(super) const FINISHED_ELSEWHERE: &str = "another command has finished its re
 pub(super) const PLAN_CHANGED: &str = "another command has changed the plan in its tags";
 pub(super) const ALL_REPLACED: &str = "all of its instances were replaced";
 
-pub(super) fn no_event(terms: &[String]) -> String {
-    format!("no Event has {} in its message", quoted(terms))
-}
-
-pub(super) fn unknown_instances(region: &str, ids: &[String]) -> String {
-    format!("EC2 has no such instances in {region}: {}", ids.join(", "))
-}
-
-pub(super) fn not_an_instance(id: &str) -> String {
-    format!("{id:?} is not an instance ID such as i-0123456789abcdef0")
-}
-
-pub(super) fn several_regions(regions: &[&str]) -> String {
-    format!("the Nodes are in several regions ({}): use --region", regions.join(", "))
-}
-
-pub(super) fn not_listed(kind: &str, why: impl fmt::Display) -> String {
-    format!("cannot list {kind}: {why}")
-}
-
-pub(super) fn interrupted(group: &str) -> String {
-    format!("interrupted during the recycle of {group}")
+texts! {
+    pub(super) fn no_event(terms: &[String]) = "no Event has {} in its message", quoted(terms);
+    pub(super) fn unknown_instances(region: &str, ids: &[String]) =
+        "EC2 has no such instances in {region}: {}", ids.join(", ");
+    pub(super) fn not_an_instance(id: &str) = "{id:?} is not an instance ID such as i-0123456789abcdef0";
+    pub(super) fn several_regions(regions: &[&str]) =
+        "the Nodes are in several regions ({}): use --region", regions.join(", ");
+    pub(super) fn not_listed(kind: &str, why: impl fmt::Display) = "cannot list {kind}: {why}";
+    pub(super) fn interrupted(group: &str) = "interrupted during the recycle of {group}";
+    pub(super) fn incomplete(done: usize, of: usize, why: &str) =
+        "{done} of {of} groups recycled; then: {why}";
+    pub(super) fn recycled(group: &str) = "recycled {group}";
+    pub(super) fn watching(terms: &[String], threshold: u32, window: Duration) =
+        "watching for {}: threshold {threshold} events in {}", quoted(terms), span(window);
+    pub(super) fn would_recycle(group: &GroupRef, events: u64) =
+        "threshold reached ({events} events); would recycle {group} (dry run)";
+    pub(super) fn recycling(group: &GroupRef, events: u64) =
+        "threshold reached ({events} events); recycling {group}";
+    pub(super) fn protected(instances: usize) = "{instances} of its instances are protected from scale-in";
+    pub(super) fn hook(hook: &Hook) =
+        "hook {} ({}) may take {}", hook.name, hook.transition, span(hook.patience);
+    pub(super) fn warm_pool(size: impl fmt::Display) = "it has a warm pool of {size}";
+    pub(super) fn resumed_by(owner: &str) = "  resumed: it was started by {owner}";
+    pub(super) fn final_size(min: u32, max: u32, desired: u32) =
+        "  final size: min {min}, max {max}, desired {desired}";
+    pub(super) fn remark(remark: &str) = "  note: {remark}";
+    pub(super) fn problem(why: &str) = "problem: {why}";
+    pub(super) fn replaced(group: &str, step: &str, gone: usize, all: usize) =
+        "{group}: {step}, {gone} of {all} replaced";
+    pub(super) fn retried(why: impl fmt::Display) = "{why}; retrying";
 }
 
 pub(super) fn resumption(recycle: &Recycle, command: &str) -> String {
@@ -66,40 +79,28 @@ pub(super) fn resumption(recycle: &Recycle, command: &str) -> String {
     )
 }
 
-pub(super) fn incomplete(done: usize, of: usize, why: &str) -> String {
-    format!("{done} of {of} groups recycled; then: {why}")
-}
-
-pub(super) fn recycled(group: &str) -> String {
-    format!("recycled {group}")
-}
-
 pub(super) fn failure(recycle: &Recycle) -> Option<String> {
     let failure = recycle.failure?.as_str();
     let why = recycle.message.as_deref().unwrap_or("no reason given");
     Some(format!("recycle of {} failed ({failure}): {why}", recycle.group))
 }
 
-pub(super) fn watching(terms: &[String], threshold: u32, window: Duration) -> String {
-    format!("watching for {}: threshold {threshold} events in {window:?}", quoted(terms))
+pub(super) fn strategy(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Replace => {
+            "every instance is drained, terminated and replaced, one after the other"
+        }
+        Strategy::InstanceRefresh => "AWS replaces every instance, by an instance refresh",
+        Strategy::ScaleToZero => {
+            "ALL instances are terminated AT ONCE, without a drain; then the group is scaled up again"
+        }
+    }
 }
 
 pub(super) fn counts(counts: &[String], unmapped: Option<&str>) -> String {
     let unmapped = unmapped.map(|example| format!("without a group: {example}"));
     let counts = Some(counts.join(", ")).filter(|text| !text.is_empty());
     counts.into_iter().chain(unmapped).collect::<Vec<_>>().join("; ")
-}
-
-pub(super) fn would_recycle(group: &GroupRef, events: u64) -> String {
-    format!("threshold reached ({events} events); would recycle {group} (dry run)")
-}
-
-pub(super) fn recycling(group: &GroupRef, events: u64) -> String {
-    format!("threshold reached ({events} events); recycling {group}")
-}
-
-pub(super) fn retried(why: impl fmt::Display) -> String {
-    format!("{why}; retrying")
 }
 
 fn quoted(terms: &[String]) -> String {
@@ -155,6 +156,24 @@ mod tests {
             PreviewError::Changed { group: group(), change: ALL_REPLACED },
         ];
         stderr.extend(errors.iter().map(ToString::to_string));
+        let hook = Hook {
+            name: "drain".into(),
+            transition: "Terminating",
+            patience: Duration::from_hours(1),
+        };
+        let mut preview = [Strategy::Replace, Strategy::InstanceRefresh, Strategy::ScaleToZero]
+            .map(|one| text(strategy(one)))
+            .to_vec();
+        preview.extend([
+            resumed_by("by-hand/a@b at 2026-11-16T01:00:00Z"),
+            final_size(1, 4, 3),
+            text(NO_NODE),
+            remark(MANAGED_BY_EKS),
+            remark(&protected(2)),
+            remark(&super::hook(&hook)),
+            remark(&warm_pool(2)),
+        ]);
+        stderr.extend([replaced("workers", "Replacing", 1, 3), problem("access denied")]);
         let stdout = vec![
             watching(&[text("no space left")], 5, Duration::from_mins(10)),
             counts(&[text("workers: 3")], Some("pod ns/web: the pod is not scheduled yet")),
@@ -164,6 +183,7 @@ mod tests {
             recycled("workers"),
         ];
         let rows = stderr.into_iter().map(|text| ("stderr", "", text));
+        let rows = rows.chain(preview.into_iter().map(|text| ("preview of `run`", "", text)));
         let rows = rows.chain(stdout.into_iter().map(|text| ("stdout of `watch`", "", text)));
         insta::assert_snapshot!("messages", message_table(&rows.collect::<Vec<_>>()));
     }

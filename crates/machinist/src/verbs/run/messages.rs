@@ -1,19 +1,15 @@
 //! Errors of `machinist run`.
 
-pub(crate) fn unknown_controller(name: &str, known: &[&str]) -> String {
-    format!("--controllers: no controller {name:?}; valid names are all, {}", known.join(", "))
-}
+use machinist_domain::texts;
 
-pub(crate) fn unknown_platform(name: &str, known: &[&str]) -> String {
-    format!("--platform: no provider {name:?}; valid values are {}", known.join(", "))
-}
-
-pub(super) fn not_selected(name: &str) -> String {
-    format!("--workers: controller {name:?} is not in --controllers")
-}
-
-pub(super) fn needs_nodes(name: &str) -> String {
-    format!("--target-kubeconfig=none: controller {name} needs the cluster with the Nodes")
+texts! {
+    pub(crate) fn unknown_controller(name: &str, known: &[&str]) =
+        "--controllers: no controller {name:?}; valid names are all, {}", known.join(", ");
+    pub(crate) fn unknown_platform(name: &str, known: &[&str]) =
+        "--platform: no provider {name:?}; valid values are {}", known.join(", ");
+    pub(super) fn not_selected(name: &str) = "--workers: controller {name:?} is not in --controllers";
+    pub(super) fn needs_nodes(name: &str) =
+        "--target-kubeconfig=none: controller {name} needs the cluster with the Nodes";
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use anyhow::{Context as _, Result};
 use machinist_domain::conditions::Condition;
 
 use super::imds::Imds;
+use super::messages;
 use super::own_node::OwnNode;
 
 #[derive(Debug)]
@@ -51,14 +52,14 @@ impl Progress {
         ask: impl AsyncFnOnce() -> Result<Option<Condition>>,
     ) -> Result<()> {
         if let Self::Awaited = self
-            && let Some(condition) = ask().await.context("instance metadata")?
+            && let Some(condition) = ask().await.context(messages::METADATA)?
         {
             let message = condition.message.as_deref();
             tracing::warn!(condition = &*condition.kind, message, "notice");
             *self = Self::Seen(condition);
         }
         if let Self::Seen(condition) = self {
-            node.set(condition).await.context("node")?;
+            node.set(condition).await?;
             *self = Self::Written;
         }
         Ok(())

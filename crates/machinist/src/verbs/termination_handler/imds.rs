@@ -16,7 +16,7 @@ use machinist_domain::conditions::Condition;
 use machinist_runtime::clock::SharedClock;
 use machinist_runtime::user_agent::UserAgent;
 
-use super::{PARTY, notice};
+use super::{PARTY, messages, notice};
 
 const TOKEN: &str = "/latest/api/token";
 const INSTANCE_ACTION: &str = "/latest/meta-data/spot/instance-action";
@@ -78,7 +78,7 @@ impl Imds {
     ) -> Result<Option<Condition>> {
         let answer = self.get(path).await?;
         let notice = answer.map(|answer| parse(&answer)).transpose();
-        notice.with_context(|| format!("cannot parse the response to {path}"))
+        notice.with_context(|| messages::unparsable(path))
     }
 
     async fn get(&mut self, path: &str) -> Result<Option<Bytes>> {
@@ -91,7 +91,7 @@ impl Imds {
         match answer.status() {
             StatusCode::OK => Ok(Some(answer.into_body())),
             StatusCode::NOT_FOUND => Ok(None),
-            status => bail!("{path} returned {status}"),
+            status => bail!(messages::bad_status(path, status)),
         }
     }
 
@@ -107,8 +107,8 @@ impl Imds {
         let asked_at = self.clock.uptime();
         let answer = self.send(Method::PUT, TOKEN, (TTL_HEADER, TTL.into())).await?;
         let status = answer.status();
-        ensure!(status == StatusCode::OK, "{TOKEN} returned {status}");
-        let token = Token::read(&answer, asked_at).context("invalid token")?;
+        ensure!(status == StatusCode::OK, messages::bad_status(TOKEN, status));
+        let token = Token::read(&answer, asked_at).context(messages::INVALID_TOKEN)?;
         Ok(self.token.insert(token).value.clone())
     }
 
@@ -124,14 +124,14 @@ impl Imds {
             .header(USER_AGENT, UserAgent::of(PARTY).header())
             .header(name, value)
             .body(Empty::new())
-            .context("invalid request")?;
-        let no_response = || format!("no response to {path}");
+            .context(messages::INVALID_REQUEST)?;
+        let no_response = || messages::no_response(path);
         let exchange = async {
             let response = self.client.request(request).await.with_context(no_response)?;
             let (head, body) = response.into_parts();
             let body = Limited::new(body, LONGEST).collect().await.map_err(|error| {
                 if error.is::<LengthLimitError>() {
-                    anyhow!("the response to {path} exceeds {LONGEST} bytes")
+                    anyhow!(messages::too_long(path, LONGEST))
                 } else {
                     anyhow!(error).context(no_response())
                 }
@@ -139,7 +139,7 @@ impl Imds {
             Ok(Response::from_parts(head, body.to_bytes()))
         };
         let answer = tokio::time::timeout(TIMEOUT, exchange).await;
-        answer.unwrap_or_else(|_| bail!("no response to {path} within {TIMEOUT:?}"))
+        answer.unwrap_or_else(|_| bail!(messages::timed_out(path, TIMEOUT)))
     }
 }
 
@@ -147,12 +147,12 @@ impl Token {
     fn read(answer: &Answer, asked_at: Duration) -> Result<Self> {
         let granted = answer.headers().get(TTL_HEADER).and_then(|value| value.to_str().ok());
         let granted: Option<u32> = granted.and_then(|seconds| seconds.trim().parse().ok());
-        let granted = granted.context("no TTL")?;
+        let granted = granted.context(messages::NO_TTL)?;
         let text = answer.body().trim_ascii();
-        ensure!(!text.is_empty(), "empty");
+        ensure!(!text.is_empty(), messages::EMPTY);
         // The error of the conversion has no more to say, and must not have the token.
         let value = HeaderValue::from_bytes(text);
-        let mut value = value.map_err(|_| anyhow!("not valid in a header"))?;
+        let mut value = value.map_err(|_| anyhow!(messages::NOT_A_HEADER))?;
         value.set_sensitive(true);
         // At half time, so that no request in flight has an expired token.
         let half = Duration::from_secs(granted.min(TTL).into()) / 2;

@@ -15,7 +15,7 @@ use machinist_runtime::timings::Timings;
 use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::{Gateway, Writer, Written};
 
-use super::PARTY;
+use super::{PARTY, messages};
 
 /// Attempts before a backoff: the kubelet writes the status too, so conflicts are normal.
 const ATTEMPTS: u32 = 5;
@@ -46,13 +46,14 @@ impl OwnNode {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let node = self.read().await.context("cannot read the Node")?;
-            let node: Node = serde_json::from_slice(&node).context("cannot parse the Node")?;
+            let node = self.read().await.with_context(|| self.cannot("read"))?;
+            let node: Node =
+                serde_json::from_slice(&node).with_context(|| self.cannot("decode"))?;
             let plan = condition.message.as_deref().unwrap_or_default();
             let now = self.clock.now();
             match self.writer.set_node_condition(&node, condition, now, &plan).await {
                 Err(error) if error.conflict() && attempts < ATTEMPTS => {}
-                Err(error) => return Err(error).context("cannot write the Node"),
+                Err(error) => return Err(error).context(self.cannot("update")),
                 Ok(Written::Nothing) => {
                     tracing::info!(condition = &*condition.kind, "Node has the condition already");
                     return Ok(());
@@ -60,6 +61,10 @@ impl OwnNode {
                 Ok(_) => return Ok(()),
             }
         }
+    }
+
+    fn cannot(&self, verb: &str) -> String {
+        messages::cannot(verb, &self.name)
     }
 
     async fn read(&self) -> Result<Bytes, ApiError> {

@@ -11,6 +11,6 @@ async fn once_proves_itself_and_leaves_nothing_behind() -> Result<()> {
     let (said, log) =
         (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
     ensure!(ended.status.success(), "{}\n{said}\n{log}", ended.status);
-    ensure!(said.contains("everything is stopped and removed"), "{said}\n{log}");
+    ensure!(said.contains("stopped the controllers and the API server"), "{said}\n{log}");
     Ok(())
 }

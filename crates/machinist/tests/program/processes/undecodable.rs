@@ -74,7 +74,7 @@ async fn a_stream_of_undecodable_objects_is_shown_and_hides_nothing() -> Result<
     replica.process.wait_metric(UNDECODABLE, |value| (value - 21.0).abs() < 0.5).await?;
     let (code, details) = replica.process.readyz().await?;
     assert_eq!(code, 200, "{details}");
-    assert!(details.contains("has 26 objects, 21 of them not understood"), "{details}");
+    assert!(details.contains("has 26 objects, 21 of which cannot be decoded"), "{details}");
     poll::eventually(PATIENCE, "an Event about each", || async {
         let told = complained_about(&world).await?;
         ensure!(told == bad, "{} of {}", told.len(), bad.len());

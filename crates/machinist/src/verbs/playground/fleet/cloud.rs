@@ -11,6 +11,7 @@ use machinist_provider_sim::server::{Modes, SimCloud, SimServer};
 use serde_json::{Value, json};
 
 use crate::cli::FailMode;
+use crate::verbs::playground::messages;
 
 pub(in super::super) struct Cloud {
     pub(super) sim: SimCloud,
@@ -25,7 +26,7 @@ impl Cloud {
     ) -> anyhow::Result<Self> {
         let sim = SimCloud::new(fastrand::u64(..), 1.0);
         sim.set_modes(behaviour(fail).0);
-        let server = SimServer::start(&sim).await.context("starting the simulated cloud")?;
+        let server = SimServer::start(&sim).await.context(messages::NO_CLOUD)?;
         let config = control_plane.kube_config();
         let kubelets = Kubelets::start(&sim, config, KubeletOptions::default())?;
         Ok(Self { sim, server, _kubelets: kubelets })

@@ -36,7 +36,8 @@ impl Fleet {
     ) -> anyhow::Result<Self> {
         let sets = Api::namespaced(client.clone(), NAMESPACE);
         let set = sample(arguments.machines, arguments.fail)?;
-        sets.create(&PostParams::default(), &set).await.context("creating the fleet")?;
+        let created = sets.create(&PostParams::default(), &set).await;
+        created.with_context(|| messages::cannot("create", "MachineSet", NAME))?;
         Ok(Self {
             sets,
             machines: Api::namespaced(client.clone(), NAMESPACE),
@@ -54,7 +55,8 @@ impl Fleet {
 
     async fn scale(&self, replicas: u32) -> anyhow::Result<()> {
         let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-        self.sets.patch_scale(NAME, &PatchParams::default(), &patch).await.context("scaling")?;
+        let scaled = self.sets.patch_scale(NAME, &PatchParams::default(), &patch).await;
+        scaled.with_context(|| messages::cannot("scale", "MachineSet", NAME))?;
         Ok(())
     }
 

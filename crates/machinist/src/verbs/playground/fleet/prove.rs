@@ -23,7 +23,7 @@ impl Fleet {
 
         if let Some(victim) = before.first() {
             let deleted = self.machines.delete(victim, &DeleteParams::default()).await;
-            deleted.context("deleting")?;
+            deleted.with_context(|| messages::cannot("delete", "Machine", victim))?;
             self.wait_until("a replacement", self.size, |now| !now.contains(victim)).await?;
             say(&messages::replaced(victim))?;
         }

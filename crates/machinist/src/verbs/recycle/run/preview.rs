@@ -8,7 +8,7 @@ use machinist_api::event_recycler::recycle::Recycle;
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_controllers::recycler::recycling::{Mark, Request, begin, group_of};
 use machinist_domain::key::Uid;
-use machinist_provider::node_groups::{Group, GroupRef, Hook, Sizes};
+use machinist_provider::node_groups::{Group, GroupRef, Sizes};
 use serde::Serialize;
 
 use super::super::arguments::StrategyName;
@@ -123,18 +123,15 @@ impl From<StrategyName> for Strategy {
 fn remarks(group: &Group) -> Vec<String> {
     let mut remarks = Vec::new();
     if group.managed_by_eks {
-        remarks.push("EKS manages this group".to_owned());
+        remarks.push(messages::MANAGED_BY_EKS.to_owned());
     }
     let protected = group.members.iter().filter(|member| member.protected_from_scale_in).count();
     if protected > 0 {
-        remarks.push(format!("{protected} of its instances are protected from scale-in"));
+        remarks.push(messages::protected(protected));
     }
-    for hook in &group.hooks {
-        let Hook { name, transition, patience } = hook;
-        remarks.push(format!("hook {name} ({transition}) may take {patience:?}"));
-    }
+    remarks.extend(group.hooks.iter().map(messages::hook));
     if let Some(pool) = &group.warm_pool {
-        remarks.push(format!("it has a warm pool of {}", pool.size));
+        remarks.push(messages::warm_pool(pool.size));
     }
     remarks
 }
@@ -213,27 +210,18 @@ pub(super) fn as_text(previews: &[Preview]) -> String {
             text.push_str(&line);
             text.push('\n');
         };
-        let how = match recycle.strategy {
-            Strategy::Replace => {
-                "every instance is drained, terminated and replaced, one after the other"
-            }
-            Strategy::InstanceRefresh => "AWS replaces every instance, by an instance refresh",
-            Strategy::ScaleToZero => {
-                "ALL instances are terminated AT ONCE, without a drain; then the group is scaled up again"
-            }
-        };
-        line(format!("{group} ({region}): {how}"));
+        line(format!("{group} ({region}): {}", messages::strategy(recycle.strategy)));
         if let Some(Resumed { by, .. }) = resumed {
-            line(format!("  resumed: it was started by {by}"));
+            line(messages::resumed_by(by));
         }
         let Sizes { min, max, desired } = original;
-        line(format!("  final size: min {min}, max {max}, desired {desired}"));
+        line(messages::final_size(min, max, desired));
         for instance in &recycle.instances {
-            let node = instance.node.as_deref().unwrap_or("no node");
+            let node = instance.node.as_deref().unwrap_or(messages::NO_NODE);
             line(format!("  {}  {node}", instance.id));
         }
         for remark in remarks {
-            line(format!("  note: {remark}"));
+            line(messages::remark(remark));
         }
     }
     text

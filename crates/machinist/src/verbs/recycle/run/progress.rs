@@ -6,6 +6,8 @@ use machinist_api::event_recycler::recycle::{InstanceState, Recycle};
 use machinist_controllers::recycler::recycling::Snapshot;
 use machinist_provider::node_groups::Lifecycle;
 
+use super::super::messages;
+
 #[derive(Debug)]
 pub(in super::super) struct Progress {
     on_terminal: bool,
@@ -37,11 +39,11 @@ impl Progress {
     pub(in super::super) fn trouble(&mut self, trouble: &str) {
         if self.on_terminal {
             let mut lines = self.lines.clone();
-            lines.push(format!("  problem: {trouble}"));
+            lines.push(format!("  {}", messages::problem(trouble)));
             self.draw(lines);
             self.lines.pop();
         } else {
-            self.say(format!("problem: {trouble}"));
+            self.say(messages::problem(trouble));
         }
     }
 
@@ -73,8 +75,7 @@ impl Progress {
 fn head(recycle: &Recycle, trouble: Option<&str>) -> String {
     let all = recycle.instances.len();
     let gone = recycle.instances.iter().filter(|one| one.state == InstanceState::Gone).count();
-    let mut line =
-        format!("{}: {}, {gone} of {all} replaced", recycle.group, recycle.step.as_str());
+    let mut line = messages::replaced(&recycle.group, recycle.step.as_str(), gone, all);
     if let Some(why) = trouble.or(recycle.message.as_deref()) {
         line.push_str(": ");
         line.push_str(why);

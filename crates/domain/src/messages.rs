@@ -1,0 +1,87 @@
+//! Texts that several controllers share, and those about selectors and ordinals.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::selector::SelectorError;
+
+/// Why an object with another `authoritativeAPI` than OpenShift's two machine APIs is left alone.
+pub const UNKNOWN_AUTHORITY: &str = "The value of authoritativeAPI is unknown; \
+    set spec.authoritativeAPI to MachineAPI or ClusterAPI";
+
+/// Begins an error text of a provider or the API server as conditions do. Field paths and identifiers stay as they are.
+pub fn capitalized(text: &str) -> String {
+    let first = text.split(|c: char| !c.is_alphanumeric() && !"._-/".contains(c)).next();
+    let is_word = first.is_some_and(|word| word.chars().all(|c| c.is_ascii_lowercase()));
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(letter) if is_word => letter.to_uppercase().chain(letters).collect(),
+        _ => text.to_owned(),
+    }
+}
+
+/// A duration such as `90s`, `10m` or `2h`.
+pub fn span(time: Duration) -> String {
+    match time.as_secs() {
+        0 => format!("{time:?}"),
+        seconds if seconds.is_multiple_of(3600) => format!("{}h", seconds / 3600),
+        seconds if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
+        seconds => format!("{seconds}s"),
+    }
+}
+
+pub(crate) fn not_a_window(text: &str) -> String {
+    format!("{text:?} is not a window of ordinals (expected from..next)")
+}
+
+impl fmt::Display for SelectorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("spec.selector")?;
+        match self {
+            Self::Empty => f.write_str(" must not be empty (it would select every Machine)"),
+            Self::BadKey(key) => write!(f, ": {key:?} is not a valid label name"),
+            Self::BadValue(key, value) => {
+                write!(f, ": {value:?} is not a valid value of label {key}")
+            }
+            Self::BadOperator(key, operator) => write!(
+                f,
+                ": operator {operator:?} of label {key} is not In, NotIn, Exists or DoesNotExist"
+            ),
+            Self::BadCount(key, operator) => {
+                write!(f, ": operator {operator} of label {key} has the wrong number of values")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message_table::message_table;
+
+    #[test]
+    fn capitalizes_words_but_not_field_paths() {
+        assert_eq!(capitalized("subnet s-1 is full"), "Subnet s-1 is full");
+        assert_eq!(capitalized("ami.id: is required"), "ami.id: is required");
+        assert_eq!(capitalized("i-123 is gone"), "i-123 is gone");
+        assert_eq!(capitalized("EC2 refused"), "EC2 refused");
+        assert_eq!(capitalized(""), "");
+    }
+
+    #[test]
+    fn messages() {
+        let text = str::to_owned;
+        let selectors = [
+            SelectorError::Empty,
+            SelectorError::BadKey(text("-a")),
+            SelectorError::BadValue(text("tier"), text("b c")),
+            SelectorError::BadOperator(text("tier"), text("Gt")),
+            SelectorError::BadCount(text("tier"), text("In")),
+        ];
+        let mut rows = vec![("condition Paused=True", text(UNKNOWN_AUTHORITY))];
+        rows.extend(selectors.map(|error| ("MachineSet", error.to_string())));
+        rows.push(("MachineSet", not_a_window("v2")));
+        let rows: Vec<_> = rows.into_iter().map(|(place, text)| (place, "", text)).collect();
+        insta::assert_snapshot!("messages", message_table(&rows));
+    }
+}
