@@ -4,7 +4,6 @@ pub const PHASE_PROVISIONING: &str = "Provisioning";
 /// The instance exists, its Node does not.
 pub const PHASE_PROVISIONED: &str = "Provisioned";
 pub const PHASE_RUNNING: &str = "Running";
-/// A permanent failure: only deletion helps.
 
 pub const CONDITION_INSTANCE_EXISTS: &str = "InstanceExists";
 /// Whether the Node is drained, or needs no draining.
