@@ -69,7 +69,7 @@ async fn ask(credentials: Credentials) -> ObservedCapacity {
     let access =
         CloudAccess { region: "eu-west-1".into(), credentials, endpoint: None, ca_bundle: None };
     let question = Question { access, instance_type: "m5.large".into() };
-    eventually(Duration::from_secs(30), "an answer", async || {
+    eventually(Duration::from_secs(60), "an answer", async || {
         let answer = source.look(&question);
         anyhow::ensure!(answer != ObservedCapacity::NotAsked, "none");
         Ok(answer)

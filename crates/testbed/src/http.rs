@@ -7,8 +7,8 @@ use anyhow::{Context, Result, ensure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A process that is there answers at once; one that is paused never does.
-const LIMIT: Duration = Duration::from_secs(5);
+/// A process that is there answers at once, or as soon as it gets a core; one that is paused never does.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// Status and body of the answer to a GET.
 pub async fn get(address: SocketAddr, path: &str) -> Result<(u16, String)> {

@@ -18,7 +18,7 @@ use tokio::process::{Child, Command};
 use crate::poll;
 
 /// Far more than a child takes to end or to log something on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(240);
 /// How many lines of a log are shown when a test fails.
 const SHOWN: usize = 60;
 

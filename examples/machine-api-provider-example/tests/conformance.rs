@@ -76,7 +76,7 @@ impl Bed for ExampleBed {
     }
 
     fn patience(&self) -> Duration {
-        Duration::from_secs(10)
+        Duration::from_secs(30)
     }
 
     fn set_fault(&self, fault: Fault) -> Pending<'_, ()> {

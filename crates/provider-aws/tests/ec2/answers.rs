@@ -10,7 +10,7 @@ use machinist_provider_aws::{TypeTimings, all_types};
 use machinist_testbed::poll::eventually;
 
 use crate::stub::{Stub, page};
-use crate::support::{Fixture, TYPES, access, bed};
+use crate::support::{Fixture, PATIENCE, TYPES, access, bed};
 
 #[tokio::test]
 async fn types_of_all_sorts() {
@@ -138,7 +138,7 @@ async fn tasks_end_with_the_source() {
     let Fixture { source, tasks, .. } = fixture;
     assert_eq!(tasks.load(Ordering::SeqCst), 1);
     drop(source);
-    eventually(Duration::from_secs(10), "the end of the tasks", async || {
+    eventually(PATIENCE, "the end of the tasks", async || {
         anyhow::ensure!(tasks.load(Ordering::SeqCst) == 0, "still there");
         Ok(())
     })

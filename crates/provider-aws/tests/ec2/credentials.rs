@@ -9,7 +9,7 @@ use machinist_provider_aws::TypeTimings;
 use machinist_testbed::aws::AwsBed;
 use machinist_testbed::poll::eventually;
 
-use crate::support::{Fixture, TYPES, access, bed, secret};
+use crate::support::{Fixture, PATIENCE, TYPES, access, bed, secret};
 
 fn signers(bed: &AwsBed) -> Vec<String> {
     bed.front().calls_of(TYPES).into_iter().map(|call| call.access_key_id).collect()
@@ -77,7 +77,7 @@ async fn changed_secret_replaces_the_access() {
     let third = CloudAccess { credentials: secret("aws", 3), ..first };
     fixture.capacity(&third, "m5.large").await;
     assert_eq!(signers(&bed), ["AKIATWO", "AKIATWO"], "each version is queried again");
-    eventually(Duration::from_secs(10), "the askers of old versions to end", async || {
+    eventually(PATIENCE, "the askers of old versions to end", async || {
         let tasks = fixture.tasks.load(Ordering::SeqCst);
         anyhow::ensure!(tasks == 1, "{tasks} tasks");
         Ok(())

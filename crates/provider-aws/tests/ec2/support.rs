@@ -24,7 +24,7 @@ use tokio::sync::OnceCell;
 
 pub(crate) const TYPES: &str = "DescribeInstanceTypes";
 pub(crate) const REGIONS: &str = "DescribeRegions";
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The moto of this test binary. A static is never dropped: the guard ends the process.
 async fn moto() -> Arc<Moto> {

@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// The provider's consistency window.
-pub(crate) const WINDOW: Duration = Duration::from_millis(400);
+pub(crate) const WINDOW: Duration = Duration::from_secs(1);
 
 pub(crate) struct Bed {
     pub(crate) cloud: SimCloud,

@@ -151,7 +151,8 @@ async fn late_and_lost_create_responses_create_once() {
     }
     bed.client.create(&machine).await.unwrap();
     let mut parts = parts();
-    parts.timings.request = Duration::from_millis(50);
+    // Long enough for the request to arrive, also on a busy machine.
+    parts.timings.request = Duration::from_secs(2);
     let hasty = SimClient::new(Some(bed.server.url()), parts);
     let late = spec(&json!({ "failures": { "createAnswerDelaySeconds": 3600 } }));
     let machine = bed.prepared("late", &late).await;

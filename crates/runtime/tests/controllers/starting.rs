@@ -93,6 +93,12 @@ async fn controllers_that_read_the_same_kind_share_one_watch() {
         let mine = entries.iter().filter(|entry| entry.request.resource == "configmaps");
         mine.filter(|entry| entry.request.verb == verb).count()
     };
+    // The watch begins after the list, which is all that marks need.
+    let watched = eventually(PATIENCE, "a watch", || async {
+        ensure!(of(Verb::Watch) > 0, "{log}");
+        Ok(())
+    });
+    watched.await.unwrap();
     assert_eq!((of(Verb::List), of(Verb::Watch)), (1, 1));
     running.stop().await;
 }

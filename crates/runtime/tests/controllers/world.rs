@@ -26,7 +26,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::toys::MARK;
 
 /// How long anything is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long a lease lasts here.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);

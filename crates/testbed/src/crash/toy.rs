@@ -19,7 +19,7 @@ use serde_json::json;
 use super::{Launch, RuntimeSubject};
 
 /// Every call must be answered within this time.
-const CALL: Duration = Duration::from_millis(500);
+const CALL: Duration = Duration::from_secs(3);
 /// Pause between two reconciles.
 const PAUSE: Duration = Duration::from_millis(20);
 

@@ -15,10 +15,13 @@ use super::{
     CrashPoint, Difference, Fault, Scenario, Subject, diff, lens::Lens, supervisor::Supervisor,
 };
 use crate::World;
-use crate::faults::{Gate, Rule};
+use crate::faults::{ApiRequest, Gate, Rule};
 
 /// How long a death may take that has begun, until there is a fresh instance.
 const DEATH: Duration = Duration::from_secs(20);
+
+/// How many times longer than others an undisturbed run is watched before it counts as settled.
+const LEARNING: u32 = 5;
 
 /// What an undisturbed run has taught.
 pub(super) struct Learned {
@@ -48,7 +51,7 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
         self.scenario.prepare(&self.world);
         let supervisor = Supervisor::start(self.subject, self.world.launch()).await?;
         self.scenario.run(&self.world).await?;
-        let check = || async { self.ensure_quiet() };
+        let check = || async { self.ensure_settled() };
         self.world.eventually("the subject to stop writing", check).await?;
         let end = self.scenario.end_state(&self.world).await?;
         if let Some(ending) = supervisor.stop().await? {
@@ -140,9 +143,21 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
     }
 
     fn ensure_quiet(&self) -> Result<()> {
-        match self.world.quiet_for(|request| self.lens.counts(request)) {
+        self.ensure_quiet_for(self.settle, |request| self.lens.counts(request))
+    }
+
+    /// What is learned is compared with every other run, so a subject that waits for a core must not pass for a settled
+    /// one. Leases are renewed for ever.
+    fn ensure_settled(&self) -> Result<()> {
+        let counts =
+            |request: &ApiRequest| self.lens.counts(request) && request.resource != "leases";
+        self.ensure_quiet_for(self.settle * LEARNING, counts)
+    }
+
+    fn ensure_quiet_for(&self, time: Duration, counts: impl Fn(&ApiRequest) -> bool) -> Result<()> {
+        match self.world.quiet_for(counts) {
             None => bail!("a write of the subject is still under way"),
-            Some(quiet) if quiet < self.settle => bail!("the subject wrote {quiet:?} ago"),
+            Some(quiet) if quiet < time => bail!("the subject wrote {quiet:?} ago"),
             Some(_) => Ok(()),
         }
     }

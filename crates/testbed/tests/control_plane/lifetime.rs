@@ -11,7 +11,7 @@ use machinist_control_plane::{ControlPlane, children};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The guard needs about half a second; a loaded machine more.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// A process of its own that owns a control plane, and the folder of that control plane.
 fn control_plane_process() -> Result<(Child, PathBuf)> {

@@ -102,7 +102,8 @@ async fn after_the_deadline_a_budget_no_longer_counts() -> Result<()> {
     let node = world.node("a", None).await?;
     world.protected_pod("web-0", "a").await?;
     world.budget("at-least-one").await?;
-    let hasty = MachineTimings { drain: Duration::from_secs(1), ..timings() };
+    // Long enough to meet the budget first, also on a busy machine.
+    let hasty = MachineTimings { drain: Duration::from_secs(8), ..timings() };
     let process = Process::start(&world, hasty).await?;
     let mut machine = Machine::of(&node)?;
     process.until_step(&mut machine, Step::EvictionBlocked).await?;

@@ -1,6 +1,6 @@
 //! A fleet: a world with one MachineSet on a simulated cloud, and all controllers of machines.
 
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -32,6 +32,12 @@ impl Deref for Fleet {
 
     fn deref(&self) -> &Fixture {
         &self.0
+    }
+}
+
+impl DerefMut for Fleet {
+    fn deref_mut(&mut self) -> &mut Fixture {
+        &mut self.0
     }
 }
 

@@ -9,10 +9,12 @@ use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};
 use machinist_runtime::clock::{Clock as _, SystemClock};
 use machinist_testbed::faults::{Match, Verb};
+use machinist_testbed::poll::eventually;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::fixture::Fixture;
+use crate::machine_sets::world::PATIENCE;
 
 on_both_definitions! {
     crate::machine_sets::world::start =>
@@ -148,9 +150,13 @@ async fn the_status_of_a_set_that_has_gone_is_written_once(world: Fixture) -> Re
     gate.open();
     world.create_sized_set("others", 1, json!({})).await?;
     world.until_settled("others").await?;
-    let log = world.proxy.log().matching(&status.name("workers"));
-    assert_eq!(log.len(), 1, "{}", world.proxy.log());
-    let code = log.first().and_then(|entry| entry.status).context("an answer")?;
+    let status = status.name("workers");
+    let code = eventually(PATIENCE, "the answer", || async {
+        let log = world.proxy.log().matching(&status);
+        log.first().and_then(|entry| entry.status).context("none yet")
+    })
+    .await?;
     assert_eq!(code, 404);
+    assert_eq!(world.proxy.log().matching(&status).len(), 1, "{}", world.proxy.log());
     Ok(())
 }

@@ -58,16 +58,22 @@ async fn a_bare_machine_reaches_running_and_leaves_nothing_behind(world: Fixture
 }
 
 async fn an_instance_that_takes_time_is_waited_for_step_by_step(world: Fixture) -> Result<()> {
+    // The cloud takes as long as the test needs to look.
+    let (slow, fast) = (0.001, 1000.0);
+    world.cloud().set_scale(slow);
     let process = world.run()?;
     world.create("m", spec(&json!({"bootSeconds": 2, "stopSeconds": 2}))).await?;
     let machine = world.until_phase("m", "Provisioned").await?;
     assert_eq!(condition(&machine, "InstanceExists"), "True");
     assert_eq!(condition(&machine, "Ready"), "False/InstancePending");
+    world.cloud().set_scale(fast);
     world.until_phase("m", "Running").await?;
+    world.cloud().set_scale(slow);
     world.delete_machine("m").await?;
     let drained = |machine: &_| condition(machine, "Drained").starts_with("True");
     let machine = world.until_machine("m", "the node is drained", drained).await?;
     assert_eq!((phase(&machine), world.cloud().live()), ("Deleting", 1));
+    world.cloud().set_scale(fast);
     world.until_gone("m").await?;
     assert_eq!(world.cloud().live(), 0);
     process.stop().await;

@@ -1,9 +1,11 @@
 //! Nothing of a Secret gets into a log, an Event or a file.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use k8s_openapi::ByteString;
 use machinist_testbed::aws::{Effect, Rule};
+use machinist_testbed::poll;
 
+use crate::ec2::support::PATIENCE;
 use crate::ec2::support::annotator::Launch;
 use crate::ec2::support::cloud::{TYPES, askers, cloud};
 use crate::ec2::support::world::{Ec2World, VCPU, machine, machine_as};
@@ -49,7 +51,13 @@ async fn no_value_of_a_secret_is_logged_told_or_written_to_disk() -> Result<()> 
     world.put_secret("keys", &rotated).await?;
     world.change("keys", machine_as("keys", "m5.xlarge")).await?;
     world.hears("keys", "CatalogueUsed", "").await?;
-    assert!(askers(&cloud, "m5.xlarge").contains(&second_id.to_owned()));
+    // The Event may be about the former type, and the new key may be seen after the new type.
+    poll::eventually(PATIENCE, "the second key to be used", || async {
+        let askers = askers(&cloud, "m5.xlarge");
+        ensure!(askers.contains(&second_id.to_owned()), "{askers:?}");
+        Ok(())
+    })
+    .await?;
     annotator.terminate().await?;
 
     let log = annotator.log()?;

@@ -46,10 +46,12 @@ async fn a_settled_cluster_costs_no_requests_but_watches() -> Result<()> {
     for name in &names {
         world.annotated(name, SMALL).await?;
     }
+    // One about each: they come after the annotations.
     let events = Match::writes().resource("events");
-    poll::eventually(PATIENCE, "the Event about the unknown type", || async {
+    poll::eventually(PATIENCE, "the Events", || async {
         let written = replica.proxy.log().matching(&events);
-        ensure!(written.iter().any(|entry| entry.status == Some(201)), "{written:?}");
+        let done = written.iter().filter(|entry| entry.status == Some(201)).count();
+        ensure!(done == names.len() + 1, "{}", replica.proxy.log());
         Ok(())
     })
     .await?;

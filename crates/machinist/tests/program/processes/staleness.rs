@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use machinist_testbed::faults::{Effect, EventFilter, Match, Rule, Verb};
+use machinist_testbed::poll;
 
 use crate::processes::support::replica::Replica;
 use crate::processes::support::time::{PATIENCE, disturbance, holds_for};
@@ -44,11 +45,20 @@ async fn own_writes_are_not_forgotten_while_the_watch_lags() -> Result<()> {
     for name in &names {
         world.annotated(name, LARGE).await?;
     }
-    for name in &names {
+    // The proxy notes an answer after the API server has carried the write out.
+    let patches_of = |name: &String| {
         let mut patches = replica.patches();
         patches
             .retain(|entry| entry.request.name.as_ref() == Some(name) && entry.status == Some(200));
-        assert_eq!(patches.len(), 2, "{name}: one write for each change");
+        patches.len()
+    };
+    for name in &names {
+        poll::eventually(PATIENCE, "the answers", || async {
+            ensure!(patches_of(name) >= 2, "{}", replica.proxy.log());
+            Ok(())
+        })
+        .await?;
+        assert_eq!(patches_of(name), 2, "{name}: one write for each change");
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The process as a whole: in a dry run, then in earnest on a node of the group that it recycles, and what its metrics
 //! say in the end.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 
 use anyhow::{Result, ensure};
 use machinist_testbed::audit::{AuditEntry, AuditLog};
@@ -26,10 +26,15 @@ fn a_dry_run_writes_nothing_at_all_and_in_earnest_ones_own_node_is_last() -> Res
 
         // The first in the order of ids: it would be the first to go.
         let own = &old[0];
-        let metrics = free_port()?;
-        let _recycler = world.recycler_on(own, metrics)?;
+        let recycler = world.recycler_on(own)?;
+        let [metrics] = recycler.addresses().await?;
         world.at_step(NAME, "Replacing").await?;
-        let meanwhile = get(metrics, "/metrics").await?;
+        let meanwhile = poll::eventually(PATIENCE, "the recycle in the metrics", || async {
+            let shown = get(metrics, "/metrics").await?;
+            ensure!(shown.contains("\nmachinist_recycler_active{"), "{shown}");
+            Ok(shown)
+        })
+        .await?;
         let past = world.ended(NAME).await?;
         assert_eq!(past.status.as_deref(), Some("Succeeded"), "{past:?}");
         world.is_renewed(NAME, SIZES, &old).await?;
@@ -57,10 +62,6 @@ async fn nothing_is_written(world: &RecyclerWorld, old: &[String]) -> Result<()>
     ensure!(ours.is_empty(), "{ours:#?}");
     ensure!(world.changes(NAME, old).is_empty(), "AWS was changed");
     Ok(())
-}
-
-fn free_port() -> Result<SocketAddr> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
 async fn get(address: SocketAddr, path: &str) -> Result<String> {

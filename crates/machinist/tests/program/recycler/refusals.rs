@@ -22,7 +22,7 @@ fn a_dry_run_says_what_it_would_do_and_changes_nothing() -> Result<()> {
         world.complain(name, &old[0]).await?;
         let past = world.ended(name).await?;
         assert_eq!(past.status.as_deref(), Some("DryRun"), "{past:?}");
-        assert_eq!(world.told(name, "WouldRecycle").await?.len(), 1);
+        world.until_told(name, "WouldRecycle", "", 1).await?;
         world.is_as_it_was(name, [1, 3, 2], &old).await?;
         assert!(world.changes(name, &old).is_empty());
         for id in &old {

@@ -72,14 +72,10 @@ fn a_group_is_recycled_with_the_rights_of_the_manifests_and_no_more() -> Result<
         world.is_renewed("workers", SIZES, &old).await?;
         follower.terminate().await?;
 
-        let requests = requests(world).await?;
+        let rights = rights(&documents);
+        let requests = requests(world, &rights).await?;
         let forbidden: Vec<_> = requests.iter().filter(|entry| entry.code == 403).collect();
         assert!(forbidden.is_empty(), "{forbidden:#?}");
-        let used: BTreeSet<_> = requests.iter().map(right).collect();
-        let rights = rights(&documents);
-        let is_idle = |right: &&String| !used.contains(*right) && !RARE.contains(&right.as_str());
-        let idle: Vec<_> = rights.iter().filter(is_idle).collect();
-        assert!(idle.is_empty(), "these rights were not used: {idle:?}");
         Ok(())
     })
 }
@@ -102,10 +98,11 @@ async fn led_by(world: &RecyclerWorld, process: &Process) -> Result<()> {
     .await
 }
 
-/// What the account asked for, once its watches have ended and its writes match the declaration.
-async fn requests(world: &RecyclerWorld) -> Result<Vec<AuditEntry>> {
+/// What the account asked for, once every right but the rare ones was used and its writes match the declaration. The
+/// log comes a moment after the answer, and that of a watch after its end.
+async fn requests(world: &RecyclerWorld, rights: &BTreeSet<String>) -> Result<Vec<AuditEntry>> {
     let user = format!("system:serviceaccount:{NAMESPACE}:{ACCOUNT}");
-    poll::eventually(PATIENCE, "the watches to end", || async {
+    poll::eventually(PATIENCE, "every right to be used", || async {
         let mut all = AuditLog::of(&world.control_plane).read_new()?;
         let written = ownership::touches(&all, |entry| entry.user == user);
         ownership::compare(&ownership::claims(&recycler::DECLARATION), &written)?;
@@ -114,6 +111,10 @@ async fn requests(world: &RecyclerWorld) -> Result<Vec<AuditEntry>> {
             let ended = |entry: &AuditEntry| entry.verb == "watch" && entry.resource == resource;
             ensure!(all.iter().any(ended), "no watch of {resource} has ended yet");
         }
+        let used: BTreeSet<_> = all.iter().map(right).collect();
+        let is_idle = |right: &&String| !used.contains(*right) && !RARE.contains(&right.as_str());
+        let idle: Vec<_> = rights.iter().filter(is_idle).collect();
+        ensure!(idle.is_empty(), "these rights were not used: {idle:?}");
         Ok(all)
     })
     .await

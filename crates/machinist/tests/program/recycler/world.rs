@@ -2,7 +2,6 @@
 //! EventRecyclers.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -134,10 +133,10 @@ impl RecyclerWorld {
     }
 
     /// Starts a recycler that runs on this node and shows its metrics.
-    pub(crate) fn recycler_on(&self, node: &str, metrics: SocketAddr) -> Result<Process> {
+    pub(crate) fn recycler_on(&self, node: &str) -> Result<Process> {
         let kubeconfig = self.control_plane.kubeconfig_path();
-        let metrics = format!("--metrics-bind-address={metrics}");
-        let (flags, variables) = (["--time-scale=0.2", &metrics], [("NODE_NAME", node)]);
+        let flags = ["--time-scale=0.2", "--metrics-bind-address=127.0.0.1:0"];
+        let variables = [("NODE_NAME", node)];
         process::start_with(kubeconfig, &self.cloud, REGION, &flags, &variables)
     }
 
@@ -346,8 +345,29 @@ impl RecyclerWorld {
         Ok(pods.get_opt(name).await?.is_some_and(|pod| pod.metadata.deletion_timestamp.is_none()))
     }
 
+    /// Waits until there are Events with this reason and text about an EventRecycler, which come after its status, and
+    /// fails unless they are as many.
+    pub(crate) async fn until_told(
+        &self,
+        name: &str,
+        reason: &str,
+        text: &str,
+        count: usize,
+    ) -> Result<()> {
+        let what = format!("{name}: {count} Events {reason} {text:?}");
+        let told = poll::eventually(PATIENCE, &what, || async {
+            let all = self.told(name, reason).await?;
+            let told: Vec<_> = all.iter().filter(|note| note.contains(text)).cloned().collect();
+            ensure!(told.len() >= count, "there are {all:?}");
+            Ok(told)
+        })
+        .await?;
+        ensure!(told.len() == count, "{told:?}");
+        Ok(())
+    }
+
     /// The notes of Events with this reason about an EventRecycler.
-    pub(crate) async fn told(&self, name: &str, reason: &str) -> Result<Vec<String>> {
+    async fn told(&self, name: &str, reason: &str) -> Result<Vec<String>> {
         let events: Api<Event> = Api::all(self.client.clone());
         let all = events.list(&ListParams::default()).await?.items.into_iter();
         let about = all.filter(|event| {

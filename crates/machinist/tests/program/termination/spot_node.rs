@@ -17,6 +17,9 @@ use crate::termination::installation::installation;
 /// For what has no bound of its own: far more than it takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long the handler may take to end: half of what an unanswered request may take, and far more than it takes.
+pub(crate) const A_STOP: Duration = Duration::from_secs(15);
+
 /// How often the metadata service is asked here.
 const POLL: &str = "100ms";
 

@@ -35,7 +35,7 @@ pub(crate) async fn end_of_deletion(
     let start = Instant::now();
     loop {
         match field.cloud.delete(machine).await {
-            Ok(Deletion::UnderWay(_)) if start.elapsed() < 10 * WINDOW => {
+            Ok(Deletion::UnderWay(_)) if start.elapsed() < 30 * WINDOW => {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
             end => return end,
@@ -49,7 +49,7 @@ pub(crate) async fn end_of_look(field: &Field, machine: &MachineRef) -> Observed
     loop {
         match field.observe(machine).await {
             ObservedInstance::Unknown(failure)
-                if matches!(failure.retry, Retry::Again(_)) && start.elapsed() < 10 * WINDOW =>
+                if matches!(failure.retry, Retry::Again(_)) && start.elapsed() < 30 * WINDOW =>
             {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }

@@ -26,7 +26,7 @@ async fn end_of_attempt(field: &Field, machine: &MachineRef, launch: &Effect) ->
         if error.effect == Had::NoneForThisAttempt {
             return held_up;
         }
-        assert!(start.elapsed() < 10 * WINDOW, "{error}");
+        assert!(start.elapsed() < 30 * WINDOW, "{error}");
         held_up.push(error);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

@@ -44,7 +44,7 @@ async fn a_careful_controller_survives_every_fault_at_every_point() {
 async fn a_forgetful_controller_is_caught_with_duplicates() {
     let options = Options {
         faults: vec![Fault::DieBefore, Fault::DieAfter, Fault::LoseAnswer, Fault::Error500],
-        deadline: Duration::from_secs(10),
+        deadline: Duration::from_secs(20),
         // Runs that differ mostly wait.
         parallel: 8,
         ..Options::default()
@@ -73,7 +73,7 @@ async fn a_forgetful_controller_is_caught_with_duplicates() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_touchy_controller_is_caught_by_errors_but_not_by_death() {
     let options = Options {
-        deadline: Duration::from_secs(10),
+        deadline: Duration::from_secs(20),
         sample: Sample::EveryNth { n: 5, offset: 0 },
         parallel: 10,
         ..Options::default()
@@ -110,7 +110,7 @@ async fn a_real_process_is_killed_and_recovers() {
 async fn a_point_that_is_not_met_again_is_a_failure() {
     let options = Options {
         faults: vec![Fault::Error500],
-        deadline: Duration::from_secs(10),
+        deadline: Duration::from_secs(20),
         parallel: 8,
         ..Options::default()
     };

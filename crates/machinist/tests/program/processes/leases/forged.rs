@@ -8,7 +8,7 @@ use machinist_testbed::lease::{ForeignLease, TRANSITIONS};
 use machinist_testbed::poll;
 
 use crate::processes::support::replica::Replica;
-use crate::processes::support::time::{PATIENCE, SLACK, holds_for};
+use crate::processes::support::time::{PATIENCE, holds_for, with_slack};
 use crate::processes::support::world::{AnnotatorWorld, LEASE, SMALL};
 
 const LEASE_DURATION: Duration = Duration::from_secs(3);
@@ -76,7 +76,7 @@ async fn the_holder_dies(
     let took = taken(world, replica, died).await?;
     println!("taken over {took:?} after the last renewal");
     assert!(took >= LEASE_DURATION, "too early: {took:?}");
-    assert!(took <= (LEASE_DURATION + Duration::from_secs(1)) * SLACK, "too late: {took:?}");
+    assert!(took <= with_slack(LEASE_DURATION + Duration::from_secs(1)), "too late: {took:?}");
     world.annotated("set", SMALL).await?;
     Ok(())
 }

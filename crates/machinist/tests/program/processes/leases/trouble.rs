@@ -76,7 +76,7 @@ async fn without_leases_the_leader_steps_down_and_comes_back() -> Result<()> {
         .await?;
         trouble.remove();
         world.annotated(&name, SMALL).await?;
-        assert!(leader.leads().await?);
+        leader.process.wait_metric(LEADER, |value| value > 0.5).await?;
     }
     Ok(())
 }

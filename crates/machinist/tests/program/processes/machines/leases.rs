@@ -30,7 +30,7 @@ impl Fleet {
             namespace,
             "--leader-elect-resource-namespace",
             namespace,
-            "--leader-elect-lease-duration=3s",
+            "--leader-elect-lease-duration=6s",
             "--time-scale=0.05",
         ];
         self.process(&self.proxy.kubeconfig(), &[&flags, more].concat()).await
@@ -115,7 +115,7 @@ async fn one_lease_that_a_go_program_holds_rests_one_controller_until_it_dies() 
     fleet.create_sim_set(SET, json!({})).await?;
     fleet.scale(SET, 1).await?;
     fleet.machine_is_asked_for().await?;
-    holds_for(GO_DURATION * 2, "the Go program keeps its Lease", async || {
+    holds_for(GO_DURATION * 3 / 2, "the Go program keeps its Lease", async || {
         go.ensure_alive()?;
         ensure!(fleet.holder(LEASE_MACHINE).await? == holder, "it was taken from a live holder");
         let writes = fleet.writes_of_machine();
@@ -144,7 +144,7 @@ async fn a_go_program_waits_for_us_and_gives_way_to_take_over() -> Result<()> {
         me = fleet.leads(&process, controller, lease).await?;
     }
     let mut go = GoProgram::start(control_plane().await?, &fleet, LEASE_MACHINE).await?;
-    holds_for(GO_DURATION * 2, "the Go program waits", async || {
+    holds_for(GO_DURATION * 3 / 2, "the Go program waits", async || {
         go.ensure_alive()?;
         let holder = fleet.holder(LEASE_MACHINE).await?;
         ensure!(holder == me, "{holder} took it from us");

@@ -81,14 +81,10 @@ async fn machines_live_and_die_with_the_rights_of_the_manifests_and_no_more() ->
     life::fail(&fleet).await?;
     follower.terminate().await?;
 
-    let requests = requests_of(&control_plane, &installation).await?;
+    let rights = installation.rights();
+    let requests = requests_of(&control_plane, &installation, &rights).await?;
     let forbidden: Vec<_> = requests.iter().filter(|entry| entry.code == 403).collect();
     assert!(forbidden.is_empty(), "{forbidden:#?}");
-    let used: BTreeSet<_> = requests.iter().map(right).collect();
-    let rights = installation.rights();
-    let is_idle = |right: &&String| !used.contains(*right) && !RARE.contains(&right.as_str());
-    let idle: Vec<_> = rights.iter().filter(is_idle).collect();
-    assert!(idle.is_empty(), "these rights were not used: {idle:?}");
     assert!(RARE.iter().all(|right| rights.contains(*right)), "not all of {RARE:?} are given");
 
     let account = installation.client(&control_plane).await?;
@@ -118,17 +114,23 @@ async fn show_a_token(control_plane: &ControlPlane, fleet: &Fleet) -> Result<()>
     Ok(())
 }
 
-/// What the account asked for, once its watches have ended.
+/// What the account asked for, once every right but the rare ones was used. The log comes a moment after the answer,
+/// and that of a watch after its end.
 async fn requests_of(
     control_plane: &ControlPlane,
     installation: &Installation,
+    rights: &BTreeSet<String>,
 ) -> Result<Vec<AuditEntry>> {
     let user = installation.user();
-    poll::eventually(PATIENCE, "the watches to end", || async {
+    poll::eventually(PATIENCE, "every right to be used", || async {
         let mut requests = AuditLog::of(control_plane).read_new()?;
         requests.retain(|entry| entry.user == user);
         let watched = |entry: &AuditEntry| entry.verb == "watch" && entry.resource == "machines";
         ensure!(requests.iter().any(watched), "no watch of machines has ended yet");
+        let used: BTreeSet<_> = requests.iter().map(right).collect();
+        let is_idle = |right: &&String| !used.contains(*right) && !RARE.contains(&right.as_str());
+        let idle: Vec<_> = rights.iter().filter(is_idle).collect();
+        ensure!(idle.is_empty(), "these rights were not used: {idle:?}");
         Ok(requests)
     })
     .await

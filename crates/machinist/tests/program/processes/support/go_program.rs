@@ -15,7 +15,7 @@ use super::world::AnnotatorWorld;
 const LOGS: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/processes");
 
 /// How long its Lease lasts without being renewed.
-pub(crate) const GO_DURATION: Duration = Duration::from_secs(4);
+pub(crate) const GO_DURATION: Duration = Duration::from_secs(8);
 
 /// A running Go program. Dropping it kills it.
 #[derive(Debug)]
@@ -39,8 +39,8 @@ impl GoProgram {
             .args(["--controllers=clusterrole-aggregation-controller", "--secure-port=0"])
             .args(["--leader-elect-resource-name", lease])
             .args(["--leader-elect-resource-namespace", &world.namespace])
-            .args(["--leader-elect=true", "--leader-elect-lease-duration=4s"])
-            .args(["--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms"]);
+            .args(["--leader-elect=true", "--leader-elect-lease-duration=8s"])
+            .args(["--leader-elect-renew-deadline=6s", "--leader-elect-retry-period=500ms"]);
         Ok(Self { process: launch.start().context("kube-controller-manager")? })
     }
 
