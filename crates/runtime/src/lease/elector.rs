@@ -183,7 +183,7 @@ impl Elector {
                     until = sent + self.timings.renew_deadline();
                 }
                 Err(_) => {
-                    tracing::warn!(lease = %self.name.key, "no answer to the renewal; retrying")
+                    tracing::warn!(lease = %self.name.key, "no answer to the renewal; retrying");
                 }
                 Ok(Err(WriteError::Api(ApiError::Refused { code: 404 | 409, .. }))) => {
                     // Another holder, or a lost answer: read the Lease.
