@@ -111,8 +111,9 @@ async fn requests(world: &RecyclerWorld, rights: &BTreeSet<String>) -> Result<Ve
             let ended = |entry: &AuditEntry| entry.verb == "watch" && entry.resource == resource;
             ensure!(all.iter().any(ended), "no watch of {resource} has ended yet");
         }
-        let used: BTreeSet<_> = all.iter().map(right).collect();
-        let is_idle = |right: &&String| !used.contains(*right) && !RARE.contains(&right.as_str());
+        let exercised: BTreeSet<_> = all.iter().map(right).collect();
+        let is_idle =
+            |right: &&String| !exercised.contains(*right) && !RARE.contains(&right.as_str());
         let idle: Vec<_> = rights.iter().filter(is_idle).collect();
         ensure!(idle.is_empty(), "these rights were not used: {idle:?}");
         Ok(all)

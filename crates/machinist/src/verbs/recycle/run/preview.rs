@@ -214,7 +214,7 @@ pub(super) fn as_text(previews: &[Preview]) -> String {
         if let Some(Resumed { by, .. }) = resumed {
             line(messages::resumed_by(by));
         }
-        let Sizes { min, max, desired } = original;
+        let Sizes { min, max, desired } = *original;
         line(messages::final_size(min, max, desired));
         for instance in &recycle.instances {
             let node = instance.node.as_deref().unwrap_or(messages::NO_NODE);

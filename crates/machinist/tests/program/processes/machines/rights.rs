@@ -127,8 +127,9 @@ async fn requests_of(
         requests.retain(|entry| entry.user == user);
         let watched = |entry: &AuditEntry| entry.verb == "watch" && entry.resource == "machines";
         ensure!(requests.iter().any(watched), "no watch of machines has ended yet");
-        let used: BTreeSet<_> = requests.iter().map(right).collect();
-        let is_idle = |right: &&String| !used.contains(*right) && !RARE.contains(&right.as_str());
+        let exercised: BTreeSet<_> = requests.iter().map(right).collect();
+        let is_idle =
+            |right: &&String| !exercised.contains(*right) && !RARE.contains(&right.as_str());
         let idle: Vec<_> = rights.iter().filter(is_idle).collect();
         ensure!(idle.is_empty(), "these rights were not used: {idle:?}");
         Ok(requests)
