@@ -115,7 +115,7 @@ mod tests {
         let hooks = [Hook { name: "backup".into(), owner: "team-a".into() }];
         let why = "Cannot evict pod as it would violate the pod's disruption budget.";
         let (refused, slow) = (("ns/db-0", why), ("ns/web-1", ""));
-        let (pods, none) = (["ns/db-0", "ns/web-1"], [] as [&str; 0]);
+        let (pods, empty) = (["ns/db-0", "ns/web-1"], [] as [&str; 0]);
         let (node, error) = ("worker-1", "the API server answered 403 Forbidden");
         let (not, done) = ("condition Drained=False", "condition Drained=True");
         let texts = |text: &str| text.to_owned();
@@ -139,11 +139,11 @@ mod tests {
             (done, "Skipped", texts(NO_NODE)),
             (done, "Skipped", excluded()),
             (done, "NodeGone", texts(NODE_GONE)),
-            (done, "Succeeded", drained(&none)),
+            (done, "Succeeded", drained(&empty)),
             (done, "Succeeded", drained(&pods)),
             (done, "VolumesLeft", volumes_attached(&["pv-1"])),
             (done, "Forced", forced(Some(Force::TimedOut), &pods)),
-            (done, "Forced", forced(Some(Force::Asked), &none)),
+            (done, "Forced", forced(Some(Force::Asked), &empty)),
         ];
         insta::assert_snapshot!("messages", message_table(&rows));
     }
