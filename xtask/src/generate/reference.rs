@@ -102,8 +102,8 @@ fn ownership() -> String {
         "Fields that machinist writes",
         FROM,
         "Tests run all controllers but the recycler and compare this list with the audit log of an API \
-         server, in both directions. A field stands for everything below it, `*` for the whole object. Preconditions (uid, \
-         resourceVersion) are not listed.",
+         server, in both directions. A field stands for everything below it, `*` for the whole object. \
+         Preconditions (uid, resourceVersion) are not listed.",
     );
     text.push_str("\n## All controllers\n\n");
     text.push_str(&fields(&FRAME_WRITES));
