@@ -6,6 +6,7 @@
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::parts::{
     Address, AuthoritativeApi, Condition, DesiredApi, ObjectMetadata, ObjectReference, Taint,
@@ -13,6 +14,7 @@ use crate::parts::{
 use crate::schema;
 
 /// Desired state of a Machine.
+#[skip_serializing_none]
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "machine.openshift.io",
@@ -44,36 +46,31 @@ use crate::schema;
 #[serde(rename_all = "camelCase")]
 pub struct MachineSpec {
     /// Which of OpenShift's two machine APIs manages the object. Machine API by default.
-    #[serde(rename = "authoritativeAPI", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "authoritativeAPI")]
     pub authoritative_api: Option<DesiredApi>,
     /// Lifecycle hooks, which block the drain or the termination.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lifecycle_hooks: Option<LifecycleHooks>,
     /// Labels and annotations that the Node gets. Names and owners are ignored.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<ObjectMetadata>,
     /// The id of the instance, as in the Node's `spec.providerID`. Set when the instance is known.
-    #[serde(rename = "providerID", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "providerID")]
     pub provider_id: Option<String>,
     /// The provider spec.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_spec: Option<ProviderSpec>,
     /// Taints that are added to the Node.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub taints: Option<Vec<Taint>>,
 }
 
 /// Lifecycle hooks.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LifecycleHooks {
     /// These block the drain and the termination.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub pre_drain: Option<Vec<LifecycleHook>>,
     /// These block the termination.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub pre_terminate: Option<Vec<LifecycleHook>>,
 }
@@ -98,84 +95,75 @@ pub struct LifecycleHook {
 }
 
 /// The provider spec.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProviderSpec {
     /// The provider's own object, which the provider validates.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(schema_with = "schema::any_object")]
     pub value: Option<serde_json::Value>,
 }
 
 /// Observed state of a Machine.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = schema::migration_rules()))]
 pub struct MachineStatus {
     /// Addresses of the instance.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub addresses: Option<Vec<Address>>,
     /// Which of OpenShift's two machine APIs manages the object.
-    #[serde(rename = "authoritativeAPI", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "authoritativeAPI")]
     #[schemars(extend("x-kubernetes-validations" = schema::authority_rules()))]
     pub authoritative_api: Option<AuthoritativeApi>,
     /// Conditions.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Option<Vec<Condition>>,
     /// Message of a permanent failure. Transient errors are in conditions and Events.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
     /// Reason of a permanent failure.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error_reason: Option<String>,
     /// A copy of errorMessage for cluster-autoscaler. Not in OpenShift's CRD.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_message: Option<String>,
     /// A copy of errorReason for cluster-autoscaler. Not in OpenShift's CRD.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_reason: Option<String>,
     /// The last operation. machinist does not write it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_operation: Option<LastOperation>,
     /// When the status last changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(schema_with = "schema::time")]
     pub last_updated: Option<String>,
     /// The Node of the instance.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub node_ref: Option<ObjectReference>,
     /// The phase: Provisioning, Provisioned, Running, Deleting or Failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// The provider's own object.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(schema_with = "schema::any_object")]
     pub provider_status: Option<serde_json::Value>,
     /// The managing API at the last synchronization.
-    #[serde(rename = "synchronizedAPI", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "synchronizedAPI")]
     pub synchronized_api: Option<DesiredApi>,
     /// The generation that was synchronized to the other API.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub synchronized_generation: Option<i64>,
 }
 
 /// The last operation on a Machine.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LastOperation {
     /// A description.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// When this was written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(schema_with = "schema::time")]
     pub last_updated: Option<String>,
     /// The state, such as Processing, Failed or Successful.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// The type, such as Create, Update or Delete.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub kind: Option<String>,
 }

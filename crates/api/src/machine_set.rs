@@ -5,12 +5,14 @@
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::machine::MachineSpec;
 use crate::parts::{AuthoritativeApi, Condition, DesiredApi, LabelSelector, ObjectMetadata};
 use crate::schema;
 
 /// Desired state of a MachineSet.
+#[skip_serializing_none]
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "machine.openshift.io",
@@ -39,23 +41,18 @@ use crate::schema;
 #[serde(rename_all = "camelCase")]
 pub struct MachineSetSpec {
     /// Which of OpenShift's two machine APIs manages the object. Machine API by default.
-    #[serde(rename = "authoritativeAPI", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "authoritativeAPI")]
     pub authoritative_api: Option<DesiredApi>,
     /// Which Machines are deleted first on scale down. Random by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub delete_policy: Option<DeletePolicy>,
     /// For how many seconds a Machine must be ready to be available. 0 by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_ready_seconds: Option<i32>,
     /// The desired number of Machines. 1 by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = 1))]
     pub replicas: Option<i32>,
     /// Selects the Machines of the set. It must match the labels of the template.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,
     /// The template of the Machines.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<MachineTemplate>,
 }
 
@@ -71,59 +68,49 @@ pub enum DeletePolicy {
 }
 
 /// The template of Machines.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineTemplate {
     /// Labels and annotations that the machines get. Names and owners are ignored.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<ObjectMetadata>,
     /// Desired state of the machines.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub spec: Option<MachineSpec>,
 }
 
 /// Observed state of a MachineSet.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = schema::migration_rules()))]
 pub struct MachineSetStatus {
     /// Which of OpenShift's two machine APIs manages the object.
-    #[serde(rename = "authoritativeAPI", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "authoritativeAPI")]
     #[schemars(extend("x-kubernetes-validations" = schema::authority_rules()))]
     pub authoritative_api: Option<AuthoritativeApi>,
     /// The number of available Machines.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub available_replicas: Option<i32>,
     /// Conditions.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Option<Vec<Condition>>,
     /// Message of a permanent error.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
     /// Reason of a permanent error.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error_reason: Option<String>,
     /// The number of Machines with all labels of the template.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fully_labeled_replicas: Option<i32>,
     /// The selector as text, for the scale subresource.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 4096))]
     pub label_selector: Option<String>,
     /// The generation of the observed spec.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// The number of Machines with a ready Node.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ready_replicas: Option<i32>,
     /// The number of Machines.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
     /// The managing API at the last synchronization.
-    #[serde(rename = "synchronizedAPI", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "synchronizedAPI")]
     pub synchronized_api: Option<DesiredApi>,
     /// The generation that was synchronized to the other API.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub synchronized_generation: Option<i64>,
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::schema;
 
@@ -31,6 +32,7 @@ pub enum AuthoritativeApi {
 }
 
 /// A condition.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
@@ -38,13 +40,10 @@ pub struct Condition {
     #[schemars(schema_with = "schema::time")]
     pub last_transition_time: String,
     /// The message.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Error, Warning or Info; only if the status is False.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<String>,
     /// True, False or Unknown.
     pub status: String,
@@ -54,6 +53,7 @@ pub struct Condition {
 }
 
 /// A taint.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Taint {
@@ -62,11 +62,10 @@ pub struct Taint {
     /// Its name.
     pub key: String,
     /// When it was added.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(schema_with = "schema::time")]
     pub time_added: Option<String>,
     /// Its value.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }
 
@@ -81,59 +80,49 @@ pub struct Address {
 }
 
 /// A reference to an object.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct ObjectReference {
     /// Group and version of its kind.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub api_version: Option<String>,
     /// A field of the object.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub field_path: Option<String>,
     /// Its kind.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Its name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Its namespace.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// Its resourceVersion.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<String>,
     /// Its uid.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
 }
 
 /// Metadata of created objects.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectMetadata {
     /// Annotations that it gets.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<BTreeMap<String, String>>,
     /// Ignored: names derive from the parent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub generate_name: Option<String>,
     /// Labels that it gets.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
     /// Ignored: names derive from the parent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Ignored: it is the parent's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// Ignored: the owner is the parent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["uid"]))]
     pub owner_references: Option<Vec<OwnerReference>>,
 }
 
 /// An owner of an object.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
@@ -141,10 +130,8 @@ pub struct OwnerReference {
     /// Group and version of its kind.
     pub api_version: String,
     /// Whether the owner, when deleted in the foreground, waits for this object.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub block_owner_deletion: Option<bool>,
     /// Whether this owner is the managing controller.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<bool>,
     /// Its kind.
     pub kind: String,
@@ -155,20 +142,20 @@ pub struct OwnerReference {
 }
 
 /// A label selector. All requirements must match.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct LabelSelector {
     /// Requirements.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub match_expressions: Option<Vec<LabelExpression>>,
     /// Labels with exactly these values.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub match_labels: Option<BTreeMap<String, String>>,
 }
 
 /// A requirement.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LabelExpression {
     /// The label.
@@ -176,7 +163,6 @@ pub struct LabelExpression {
     /// In, NotIn, Exists or DoesNotExist.
     pub operator: String,
     /// The values of In and NotIn.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub values: Option<Vec<String>>,
 }

@@ -8,11 +8,13 @@ use std::fmt;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::spec::Strategy;
 use crate::schema;
 
 /// The recycle of one node group.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Recycle {
@@ -32,7 +34,7 @@ pub struct Recycle {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<RecycledInstance>,
     /// The last instance refresh of the group before this recycle: any later one is ours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub refresh_before: Option<String>,
     /// When it was begun.
     #[serde(deserialize_with = "time")]
@@ -46,10 +48,10 @@ pub struct Recycle {
     #[serde(default)]
     pub events: i64,
     /// Why it failed, if it did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub failure: Option<RecycleFailure>,
     /// What it waits for, or why it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub message: Option<String>,
 }
 
@@ -98,18 +100,19 @@ pub struct Sizes {
 }
 
 /// An instance to replace.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecycledInstance {
     /// Its id.
     pub id: String,
     /// Its Node, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub node: Option<String>,
     /// The current step.
     pub state: InstanceState,
     /// Since when.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "maybe_time")]
+    #[serde(default, deserialize_with = "maybe_time")]
     #[schemars(schema_with = "schema::time")]
     pub since: Option<Timestamp>,
 }

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::schema;
 use super::status::EventRecyclerStatus;
 
 /// Which events trigger the recycle of a node group, and how it is recycled.
+#[skip_serializing_none]
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "kaws.pischarti.dev",
@@ -37,108 +39,87 @@ use super::status::EventRecyclerStatus;
 #[schemars(extend("x-kubernetes-validations" = schema::spec_rules()))]
 pub struct EventRecyclerSpec {
     /// The longest time between two evaluations. New events are evaluated at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::duration", extend("default" = "60s"))]
     pub watch_interval: Option<String>,
     /// An event whose message contains one of these counts. Upper and lower case differ.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 100))]
     pub search_terms: Option<Vec<String>>,
     /// The number of events in the window that triggers a recycle.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), extend("default" = 5))]
     pub threshold: Option<i32>,
     /// Dry run: only status and Events are written.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = false))]
     pub dry_run: Option<bool>,
     /// Where the node groups are. The region of the process or of the node, by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub aws_region: Option<String>,
     /// How often the cloud API is polled during a recycle.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::duration", extend("default" = "15s"))]
     pub poll_interval: Option<String>,
     /// How long one step of a recycle may take.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::duration", extend("default" = "20m"))]
     pub recycle_timeout: Option<String>,
     /// Which events count. All criteria must match, and the search terms, if there are any.
-    #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "match")]
     pub matching: Option<EventMatch>,
     /// How far back events count. 10m, by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::duration")]
     pub window: Option<String>,
     /// What is counted. Events, by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub count_by: Option<CountBy>,
     /// Which node groups may be recycled. All, by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub node_groups: Option<NodeGroupSelector>,
     /// How long a group is not recycled again. 1h, by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::duration")]
     pub cool_down: Option<String>,
     /// How many groups are recycled at once. One, by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100))]
     pub max_concurrent: Option<i32>,
     /// How many instances of a group may be missing at once. One, by default. Not for ScaleToZero.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub max_unavailable: Option<i32>,
     /// How a group is recycled. Replace, by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
     /// Whether nodes are drained first. Default: true.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub drain: Option<bool>,
     /// How long draining one node may take. As long as recycleTimeout, by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::duration")]
     pub drain_timeout: Option<String>,
     /// When a recycle may start. At any time, by default. An active recycle continues.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
 }
 
 /// Which events count. All criteria must match; of each list one entry.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EventMatch {
     /// The message matches one of these.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 20))]
     pub message: Option<Vec<MessagePattern>>,
     /// The reason is one of these.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 100))]
     pub reason: Option<Vec<String>>,
     /// The type: Normal or Warning.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub kind: Option<EventKind>,
     /// The event is about one of these kinds. Only events about Pods and Nodes lead to a node group. Both, by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 2))]
     pub involved_kinds: Option<Vec<InvolvedKind>>,
     /// The event is about an object in one of these namespaces. Events about Nodes have no namespace and do not match.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 100))]
     pub namespaces: Option<Vec<String>>,
 }
 
 /// A pattern for messages.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(extend("x-kubernetes-validations" = schema::pattern_rules()))]
 pub struct MessagePattern {
     /// The message contains this.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub contains: Option<String>,
     /// The message matches this regular expression.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub regex: Option<String>,
 }
@@ -174,15 +155,14 @@ pub enum CountBy {
 }
 
 /// Which node groups may be recycled. All criteria must match.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeGroupSelector {
     /// The group has one of these names.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 100))]
     pub names: Option<Vec<String>>,
     /// The event's node has all of these labels.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub match_labels: Option<BTreeMap<String, String>>,
 }
 
@@ -201,23 +181,20 @@ crate::named_enum! {
 }
 
 /// When a recycle may start.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Schedule {
     /// The time zone: UTC or an offset such as `+02:00`. UTC, by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time_zone")]
     pub time_zone: Option<String>,
     /// From this time of day on. 00:00, by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time_of_day")]
     pub from: Option<String>,
     /// Until this time of day, of the next day where it is before `from`. 24:00, by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time_of_day")]
     pub to: Option<String>,
     /// On these days; the day on which the hours begin counts. Every day, by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 7))]
     pub days: Option<Vec<Day>>,
 }
