@@ -31,22 +31,14 @@ pub struct Capacity {
     pub addresses_per_interface: u32,
 }
 
-/// The architecture in Kubernetes' terms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "Kubernetes' names")]
-pub enum Architecture {
-    Amd64,
-    Arm64,
-}
-
-impl Architecture {
-    /// The value of the label `kubernetes.io/arch`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Amd64 => "amd64",
-            Self::Arm64 => "arm64",
-        }
+machinist_api::named_enum! {
+    /// The architecture, as in the label `kubernetes.io/arch`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+    #[serde(rename_all = "lowercase")]
+    #[expect(missing_docs, reason = "Kubernetes' names")]
+    pub enum Architecture {
+        Amd64 = "amd64",
+        Arm64 = "arm64",
     }
 }
 

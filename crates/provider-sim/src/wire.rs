@@ -86,24 +86,15 @@ pub fn id_of(provider_id: &str) -> Option<&str> {
     provider_id.strip_prefix(PROVIDER_ID)?.split('/').nth(2).filter(|id| !id.is_empty())
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    Pending,
-    Running,
-    ShuttingDown,
-    /// Terminated, and listed for a while.
-    Terminated,
-}
-
-impl State {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::ShuttingDown => "shutting-down",
-            Self::Terminated => "terminated",
-        }
+machinist_api::named_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum State {
+        Pending = "pending",
+        Running = "running",
+        ShuttingDown = "shutting-down",
+        /// Terminated, and listed for a while.
+        Terminated = "terminated",
     }
 }
 

@@ -61,25 +61,14 @@ pub struct Address {
     pub address: Arc<str>,
 }
 
-/// Address types of Kubernetes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AddressKind {
-    InternalDns,
-    InternalIp,
-    ExternalDns,
-    ExternalIp,
-    Hostname,
-}
-
-impl AddressKind {
-    /// The name in the Kubernetes API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InternalDns => "InternalDNS",
-            Self::InternalIp => "InternalIP",
-            Self::ExternalDns => "ExternalDNS",
-            Self::ExternalIp => "ExternalIP",
-            Self::Hostname => "Hostname",
-        }
+machinist_api::named_enum! {
+    /// Address types of Kubernetes.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum AddressKind {
+        InternalDns = "InternalDNS",
+        InternalIp = "InternalIP",
+        ExternalDns = "ExternalDNS",
+        ExternalIp = "ExternalIP",
+        Hostname,
     }
 }

@@ -101,12 +101,12 @@ async fn led_by(world: &RecyclerWorld, process: &Process) -> Result<()> {
 /// What the account asked for, once every right but the rare ones was used and its writes match the declaration. The
 /// log comes a moment after the answer, and that of a watch after its end.
 async fn requests(world: &RecyclerWorld, rights: &BTreeSet<String>) -> Result<Vec<AuditEntry>> {
-    let user = format!("system:serviceaccount:{NAMESPACE}:{ACCOUNT}");
+    let account = format!("system:serviceaccount:{NAMESPACE}:{ACCOUNT}");
     poll::eventually(PATIENCE, "every right to be used", || async {
         let mut all = AuditLog::of(&world.control_plane).read_new()?;
-        let written = ownership::touches(&all, |entry| entry.user == user);
+        let written = ownership::touches(&all, |entry| entry.user == account);
         ownership::compare(&ownership::claims(&recycler::DECLARATION), &written)?;
-        all.retain(|entry| entry.user == user);
+        all.retain(|entry| entry.user == account);
         for resource in ["events", "pods", "nodes", "eventrecyclers", "leases"] {
             let ended = |entry: &AuditEntry| entry.verb == "watch" && entry.resource == resource;
             ensure!(all.iter().any(ended), "no watch of {resource} has ended yet");

@@ -99,7 +99,13 @@ impl Field {
 
     /// As after a restart of the process.
     pub(crate) fn restart(&mut self) {
-        let parts = parts(&self.secrets, &self.counter, &self.said);
+        self.restart_with(WINDOW);
+    }
+
+    /// The same with another consistency window.
+    pub(crate) fn restart_with(&mut self, consistency: Duration) {
+        let mut parts = parts(&self.secrets, &self.counter, &self.said);
+        parts.timings.consistency = consistency;
         self.cloud = AwsProvider::default().cloud(&parts);
     }
 

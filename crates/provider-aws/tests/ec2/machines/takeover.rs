@@ -9,7 +9,7 @@ use machinist_provider::cloud::{
 use serde_json::json;
 
 use super::edited_specs::{end_of_deletion, end_of_look};
-use super::field::{Field, UID_TAG, tags};
+use super::field::{Field, UID_TAG, WINDOW, tags};
 
 /// An instance as the other controller launches it.
 async fn by_hand(field: &Field, machine: &MachineRef) -> String {
@@ -139,7 +139,9 @@ async fn foreign_instance_is_neither_described_nor_deleted() {
 
 #[tokio::test]
 async fn waits_for_an_instance_of_the_other_controller_to_be_listed() {
-    let field = Field::new().await;
+    let mut field = Field::new().await;
+    // Longer than two calls take on a busy machine.
+    field.restart_with(10 * WINDOW);
     let machine = field.machine(&json!({}));
     let ObservedInstance::Unknown(failure) = field.observe(&machine).await else {
         panic!("it is too early to tell");

@@ -121,10 +121,10 @@ async fn requests_of(
     installation: &Installation,
     rights: &BTreeSet<String>,
 ) -> Result<Vec<AuditEntry>> {
-    let user = installation.user();
+    let account = installation.user();
     poll::eventually(PATIENCE, "every right to be used", || async {
         let mut requests = AuditLog::of(control_plane).read_new()?;
-        requests.retain(|entry| entry.user == user);
+        requests.retain(|entry| entry.user == account);
         let watched = |entry: &AuditEntry| entry.verb == "watch" && entry.resource == "machines";
         ensure!(requests.iter().any(watched), "no watch of machines has ended yet");
         let exercised: BTreeSet<_> = requests.iter().map(right).collect();
