@@ -34,7 +34,6 @@ pub struct Recycle {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<RecycledInstance>,
     /// The last instance refresh of the group before this recycle: any later one is ours.
-    #[serde(default)]
     pub refresh_before: Option<String>,
     /// When it was begun.
     #[serde(deserialize_with = "time")]
@@ -48,10 +47,8 @@ pub struct Recycle {
     #[serde(default)]
     pub events: i64,
     /// Why it failed, if it did.
-    #[serde(default)]
     pub failure: Option<RecycleFailure>,
     /// What it waits for, or why it failed.
-    #[serde(default)]
     pub message: Option<String>,
 }
 
@@ -107,7 +104,6 @@ pub struct RecycledInstance {
     /// Its id.
     pub id: String,
     /// Its Node, if it has one.
-    #[serde(default)]
     pub node: Option<String>,
     /// The current step.
     pub state: InstanceState,

@@ -3,11 +3,13 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_with::apply;
 
 use super::{Address, Condition, Object, Taint, TemplateMetadata, lenient};
 
 pub type Machine = Object<MachineSpec, MachineStatus>;
 
+#[apply(_ => #[serde(deserialize_with = "lenient::or_default")])]
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineSpec {
@@ -15,13 +17,9 @@ pub struct MachineSpec {
     pub authoritative_api: Option<String>,
     #[serde(rename = "providerID")]
     pub provider_id: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
     pub metadata: TemplateMetadata,
-    #[serde(deserialize_with = "lenient::or_default")]
     pub taints: Vec<Taint>,
-    #[serde(deserialize_with = "lenient::or_default")]
     pub lifecycle_hooks: LifecycleHooks,
-    #[serde(deserialize_with = "lenient::or_default")]
     pub provider_spec: ProviderSpec,
 }
 

@@ -1,11 +1,13 @@
 //! MachineSets. The template's spec stays raw, so that created Machines have its unknown fields too.
 
 use serde::Deserialize;
+use serde_with::apply;
 
 use super::{Condition, LabelSelector, Object, ProviderSpec, Raw, TemplateMetadata, lenient};
 
 pub type MachineSet = Object<MachineSetSpec, MachineSetStatus>;
 
+#[apply(_ => #[serde(deserialize_with = "lenient::or_default")])]
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineSetSpec {
@@ -13,12 +15,9 @@ pub struct MachineSetSpec {
     pub authoritative_api: Option<String>,
     /// The desired number of Machines. The CRDs have a default, so `None` is rare and not zero.
     pub replicas: Option<i32>,
-    #[serde(deserialize_with = "lenient::or_default")]
     pub min_ready_seconds: i32,
     pub delete_policy: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
     pub selector: LabelSelector,
-    #[serde(deserialize_with = "lenient::or_default")]
     pub template: MachineTemplate,
 }
 

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde_with::apply;
 
 use super::{Condition, Object, lenient};
 
@@ -29,15 +30,13 @@ pub struct Taint {
     pub time_added: Option<Timestamp>,
 }
 
+#[apply(_ => #[serde(deserialize_with = "lenient::or_default")])]
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeStatus {
-    #[serde(deserialize_with = "lenient::or_default")]
     pub conditions: Vec<Condition>,
-    #[serde(deserialize_with = "lenient::or_default")]
     pub addresses: Vec<Address>,
     /// Volumes that the attach/detach controller has attached.
-    #[serde(deserialize_with = "lenient::or_default")]
     pub volumes_attached: Vec<AttachedVolume>,
 }
 

@@ -1,21 +1,20 @@
 use machinist_provider::spec::{self, SpecError};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_with::apply;
 
 use super::or_default;
 use super::placement::Placement;
 use super::volumes::BlockDevice;
 
+#[apply(_ => #[serde(deserialize_with = "or_default")])]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProviderConfig {
     pub(crate) kind: Option<String>,
     /// The image: an id, or filters, of which the newest match is used.
-    #[serde(deserialize_with = "or_default")]
     pub ami: ResourceReference,
-    #[serde(deserialize_with = "or_default")]
     pub instance_type: String,
-    #[serde(deserialize_with = "or_default")]
     pub tags: Vec<Tag>,
     /// The instance profile; its id is used as the name.
     pub iam_instance_profile: Option<ResourceReference>,
@@ -24,33 +23,22 @@ pub struct ProviderConfig {
     /// The Secret with credentials; `None`: those of the process.
     pub credentials_secret: Option<LocalReference>,
     pub key_name: Option<String>,
-    #[serde(deserialize_with = "or_default")]
     pub device_index: i64,
     /// Whether it gets a public address; `None`: as configured in the subnet.
     pub public_ip: Option<bool>,
     /// `ENA`, `EFA` or empty.
-    #[serde(deserialize_with = "or_default")]
     pub network_interface_type: String,
-    #[serde(deserialize_with = "or_default")]
     pub security_groups: Vec<ResourceReference>,
-    #[serde(deserialize_with = "or_default")]
     pub subnet: ResourceReference,
-    #[serde(deserialize_with = "or_default")]
     pub placement: Placement,
-    #[serde(deserialize_with = "or_default")]
     pub load_balancers: Vec<LoadBalancer>,
-    #[serde(deserialize_with = "or_default")]
     pub block_devices: Vec<BlockDevice>,
     pub spot_market_options: Option<SpotOptions>,
-    #[serde(deserialize_with = "or_default")]
     pub metadata_service_options: MetadataOptions,
-    #[serde(deserialize_with = "or_default")]
     pub placement_group_name: String,
     pub placement_group_partition: Option<i32>,
-    #[serde(deserialize_with = "or_default")]
     pub capacity_reservation_id: String,
     /// `OnDemand`, `Spot`, `CapacityBlock` or empty.
-    #[serde(deserialize_with = "or_default")]
     pub market_type: String,
     pub cpu_options: Option<CpuOptions>,
 }
@@ -105,12 +93,11 @@ impl ResourceReference {
     }
 }
 
+#[apply(_ => #[serde(deserialize_with = "or_default")])]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default)]
 pub struct Filter {
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
-    #[serde(deserialize_with = "or_default")]
     pub values: Vec<String>,
 }
 
@@ -121,12 +108,11 @@ pub struct LocalReference {
     pub name: String,
 }
 
+#[apply(_ => #[serde(deserialize_with = "or_default")])]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Tag {
-    #[serde(deserialize_with = "or_default")]
     pub name: String,
-    #[serde(deserialize_with = "or_default")]
     pub value: String,
 }
 

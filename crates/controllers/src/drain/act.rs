@@ -86,11 +86,7 @@ async fn remove(
     writer: &Writer,
 ) -> (Uid, Result<Option<()>, WriteError>) {
     let Removal { pod, uid, grace } = removal;
-    let answer = match plan.force {
-        None => writer.evict(pod, uid, *grace, plan).await,
-        Some(_) => writer.delete_pod(pod, uid, *grace, plan).await,
-    };
-    (uid.clone(), answer)
+    (uid.clone(), writer.evict(pod, uid, *grace, plan.force.is_some(), plan).await)
 }
 
 /// The message of a disruption budget is clearer than the response that contains it.

@@ -90,7 +90,7 @@ async fn refused_eviction_names_the_budget() {
     let (pod, uid) = pods.running("web-0", "node-a").await;
 
     pods.allow(0).await;
-    let error = writer.evict(&pod, &uid, None, &"drain").await.unwrap_err();
+    let error = writer.evict(&pod, &uid, None, false, &"drain").await.unwrap_err();
     assert_eq!(error.category(), Category::Throttled);
     let said = error.disruption_budget().unwrap();
     assert!(said.contains("web-budget"), "{said}");
@@ -100,18 +100,18 @@ async fn refused_eviction_names_the_budget() {
     // With the uid of a former pod of that name.
     pods.allow(1).await;
     let other = Uid("6b58c36a-3010-4b2b-a9da-1a0013b0beb0".into());
-    assert_eq!(writer.evict(&pod, &other, None, &"drain").await.unwrap(), Some(()));
-    assert_eq!(writer.delete_pod(&pod, &other, Some(0), &"drain").await.unwrap(), Some(()));
+    assert_eq!(writer.evict(&pod, &other, None, false, &"drain").await.unwrap(), Some(()));
+    assert_eq!(writer.evict(&pod, &other, Some(0), true, &"drain").await.unwrap(), Some(()));
     assert!(!pods.is_going("web-0").await);
 
     pods.allow(1).await;
-    assert_eq!(writer.evict(&pod, &uid, Some(17), &"drain").await.unwrap(), Some(()));
+    assert_eq!(writer.evict(&pod, &uid, Some(17), false, &"drain").await.unwrap(), Some(()));
     let going = pods.api.get("web-0").await.unwrap();
     assert_eq!(going.metadata.deletion_grace_period_seconds, Some(17));
-    assert_eq!(writer.delete_pod(&pod, &uid, Some(0), &"drain").await.unwrap(), Some(()));
+    assert_eq!(writer.evict(&pod, &uid, Some(0), true, &"drain").await.unwrap(), Some(()));
     assert!(pods.api.get_opt("web-0").await.unwrap().is_none());
     // It is gone already.
-    assert_eq!(writer.evict(&pod, &uid, None, &"drain").await.unwrap(), Some(()));
+    assert_eq!(writer.evict(&pod, &uid, None, false, &"drain").await.unwrap(), Some(()));
     let metrics = shared.metrics.encode(&[]).unwrap();
     let line = r#"machinist_writes_total{party="test",verb="evict",kind="Pod",result="budget"} 1"#;
     assert!(metrics.contains(line), "{metrics}");
