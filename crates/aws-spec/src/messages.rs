@@ -32,6 +32,7 @@ pub(crate) const PRICE: &str = "must be a decimal number above 0";
 pub(crate) const NO_PLACEMENT_GROUP: &str = "needs a placementGroupName";
 pub(crate) const HOST_TENANCY_ONLY: &str = "is for the tenancy host only";
 pub(crate) const DYNAMIC_AFFINITY: &str = "must be DedicatedHost where the host is Dynamic";
+pub(crate) const NO_AFFINITY: &str = "is required: AnyAvailable or DedicatedHost";
 pub(crate) const AFFINITY: &str = "must be AnyAvailable or DedicatedHost";
 pub(crate) const NO_HOST: &str = "is required by the affinity DedicatedHost";
 pub(crate) const DYNAMIC_ONLY: &str = "is for the strategy Dynamic only";
@@ -46,7 +47,7 @@ texts! {
     pub(crate) fn longest(characters: usize) = "must have {characters} characters at most";
     pub(crate) fn too_many(most: usize) = "there may be {most} at most";
     pub(crate) fn spot_options(market: &str) = "{market} cannot go with spotMarketOptions";
-    pub(crate) fn got(wrong: &str, value: impl Display) = "{wrong}, not {value}";
+    pub(crate) fn got(wrong: &str, value: impl Display) = "{wrong} (got {value})";
 }
 
 /// `must be A, B or C, or left out`.

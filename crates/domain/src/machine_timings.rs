@@ -25,7 +25,7 @@ pub struct MachineTimings {
     pub eviction_retry_max: Duration,
     /// The poll interval for terminating pods and detaching volumes.
     pub drain_poll: Duration,
-    /// How long a drain waits for volumes to detach after the last pod.
+    /// How long a drain waits while no volume detaches.
     pub volume_detach: Duration,
     /// The longest backoff of a failure domain (throttled, no capacity).
     pub domain_pause_max: Duration,

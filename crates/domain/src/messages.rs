@@ -39,7 +39,7 @@ impl fmt::Display for SelectorError {
         f.write_str("spec.selector")?;
         match self {
             Self::Empty => f.write_str(" must not be empty (it would select every Machine)"),
-            Self::BadKey(key) => write!(f, ": {key:?} is not a valid label name"),
+            Self::BadKey(key) => write!(f, ": {key:?} is not a valid label key"),
             Self::BadValue(key, value) => {
                 write!(f, ": {value:?} is not a valid value of label {key}")
             }
@@ -79,8 +79,8 @@ mod tests {
             SelectorError::BadCount(text("tier"), text("In")),
         ];
         let mut rows = vec![("condition Paused=True", text(UNKNOWN_AUTHORITY))];
-        rows.extend(selectors.map(|error| ("MachineSet", error.to_string())));
-        rows.push(("MachineSet", not_a_window("v2")));
+        rows.extend(selectors.map(|error| ("condition ReplicaFailure=True", error.to_string())));
+        rows.push(("condition ReplicaFailure=True", not_a_window("v2")));
         let rows: Vec<_> = rows.into_iter().map(|(place, text)| (place, "", text)).collect();
         insta::assert_snapshot!("messages", message_table(&rows));
     }

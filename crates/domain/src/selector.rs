@@ -220,10 +220,10 @@ mod tests {
         for (selector, text) in [
             (json!({}), "empty"),
             (json!({"matchLabels": {}, "matchExpressions": []}), "empty"),
-            (json!({"matchLabels": {"-a": "1"}}), "\"-a\" is not a valid label name"),
+            (json!({"matchLabels": {"-a": "1"}}), "\"-a\" is not a valid label key"),
             (json!({"matchLabels": {"Up.per/a": "1"}}), "\"Up.per/a\" is not a valid"),
             (json!({"matchLabels": {"a/b/c": "1"}}), "\"a/b/c\" is not a valid"),
-            (json!({"matchLabels": {long: "1"}}), "is not a valid label name"),
+            (json!({"matchLabels": {long: "1"}}), "is not a valid label key"),
             (json!({"matchLabels": {"a": "b c"}}), "\"b c\" is not a valid value of label a"),
             (expression("Gt", &["1"]), "operator \"Gt\" of label tier"),
             (expression("In", &[]), "wrong number of values"),

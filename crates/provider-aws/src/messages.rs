@@ -128,12 +128,12 @@ pub(crate) enum AccountMark<'a> {
 
 pub(crate) fn account_not_visible(machine: &MachineRef, mark: &AccountMark<'_>) -> String {
     let mark = match mark {
-        AccountMark::Account(id) => format!("account {id}"),
-        AccountMark::Subnet(id) => format!("subnet {id}"),
-        AccountMark::ClusterTag => format!("tag {}", cluster_tags(machine).join(" or ")),
+        AccountMark::Account(id) => format!("of account {id}"),
+        AccountMark::Subnet(id) => format!("of subnet {id}"),
+        AccountMark::ClusterTag => format!("with tag {}", cluster_tags(machine).join(" or ")),
     };
     format!(
-        "no instance found, but {} see nothing of {mark} in {}, so they may belong to another AWS account; \
+        "no instance found, but {} see nothing {mark} in {}, so they may belong to another AWS account; \
          restore the former credentials, or remove the Machine's finalizer if nothing is left",
         credentials_text(&machine.access),
         machine.access.region,
@@ -158,7 +158,10 @@ pub(crate) fn foreign_instance(id: &str, machine: &MachineRef, other: Option<&st
             machine.uid
         ),
     };
-    format!("instance {id} does not belong to this Machine: {why}")
+    format!(
+        "instance {id} does not belong to this Machine: {why}; \
+         correct spec.providerID and status.providerStatus.instanceId, or delete this Machine"
+    )
 }
 
 /// `other` is the uid in the instance's tag.

@@ -39,10 +39,10 @@ texts! {
     pub(crate) fn bad_address(error: impl Display) = "bad address: {error}";
     pub(crate) fn cannot_listen(flag: &str, address: &str, cause: &io::Error) =
         "cannot listen on {address}: {cause} ({flag}=0 disables it)";
-    pub(crate) fn not_written(controller: &str) = "not written: {controller} does not hold its lease";
-    pub(crate) fn no_target(controller: &str) = "not written: {controller} has no target cluster";
+    pub(crate) fn not_written(controller: &str) = "not written: controller {controller} does not hold its Lease";
+    pub(crate) fn no_target(controller: &str) = "not written: controller {controller} has no target cluster";
     pub(crate) fn recreated(message: &str) = "the object was deleted and recreated: {message}";
-    pub(crate) fn not_called(controller: &str) = "not called: {controller} does not hold its lease";
+    pub(crate) fn not_called(controller: &str) = "not called: controller {controller} does not hold its Lease";
     pub(crate) fn no_answer_from_cloud(limit: &Duration) = "no answer from the cloud within {limit:?}";
     pub(crate) fn controller(name: &str, state: &str) = "controller {name} {state}";
     pub(crate) fn waits_for(crd: &str) = "waits for {crd}";

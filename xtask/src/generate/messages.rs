@@ -6,7 +6,8 @@ use super::heading;
 use crate::repo::Repo;
 
 const INTRODUCTION: &str = "Events, conditions and errors of the command line, with sample values. \
-    Each section is a snapshot of a test in the `messages.rs` beside it.";
+    Each section is a snapshot of a test in the `messages.rs` beside it. \
+    For provider specs and CRDs, `reason` is the field; for recycles, `status.recycles[].failure`.";
 
 pub(super) fn page(repo: &Repo) -> Result<String> {
     let mut text = heading("Messages", "the snapshots of messages", INTRODUCTION);

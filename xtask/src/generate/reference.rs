@@ -101,9 +101,9 @@ fn ownership() -> String {
     let mut text = heading(
         "Fields that machinist writes",
         FROM,
-        "Tests run all controllers but the recycler and compare this list with the audit log of an API \
-         server, in both directions. A field stands for everything below it, `*` for the whole object. \
-         Preconditions (uid, resourceVersion) are not listed.",
+        "Tests run all controllers and compare this list with the audit log of an API server, in both \
+         directions. A field stands for everything below it, `*` for the whole object. Preconditions \
+         (uid, resourceVersion) are not listed.",
     );
     text.push_str("\n## All controllers\n\n");
     text.push_str(&fields(&FRAME_WRITES));

@@ -5,38 +5,37 @@
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde_with::apply;
 
 use super::{Metadata, lenient};
 
+#[apply(
+    String => #[serde(deserialize_with = "lenient::or_default")],
+    Option<Timestamp> => #[serde(deserialize_with = "lenient::time")],
+)]
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Event {
     pub metadata: Metadata,
     #[serde(deserialize_with = "lenient::or_default")]
     pub involved_object: InvolvedObject,
-    #[serde(deserialize_with = "lenient::or_default")]
     pub reason: String,
-    #[serde(deserialize_with = "lenient::or_default")]
     pub message: String,
-    #[serde(rename = "type", deserialize_with = "lenient::or_default")]
+    #[serde(rename = "type")]
     pub kind: String,
     #[serde(deserialize_with = "lenient::or_default")]
     pub source: EventSource,
     /// The writer (new generation); for a kubelet, its node.
-    #[serde(deserialize_with = "lenient::or_default")]
     pub reporting_instance: String,
     /// How often it happened, of the old generation.
     pub count: Option<i32>,
     /// How often it happened, of the new generation, if more than once.
     pub series: Option<EventSeries>,
     /// When it happened first, of the old generation.
-    #[serde(deserialize_with = "lenient::time")]
     pub first_timestamp: Option<Timestamp>,
     /// When it happened last, of the old generation.
-    #[serde(deserialize_with = "lenient::time")]
     pub last_timestamp: Option<Timestamp>,
     /// When it happened first, of the new generation.
-    #[serde(deserialize_with = "lenient::time")]
     pub event_time: Option<Timestamp>,
 }
 

@@ -73,12 +73,12 @@ impl Found {
     }
 
     fn id(&mut self, id: &str, prefix: &str, path: &str) {
-        self.one(!is_id(id, prefix), path, || messages::id(prefix));
+        self.one(!is_id(id, prefix), path, || required_or(id, &messages::id(prefix)));
     }
 
     fn choice(&mut self, value: &str, path: &str, allowed: &[&str]) {
         let wrong = !value.is_empty() && !allowed.contains(&value);
-        self.one(wrong, path, || messages::choice(allowed));
+        self.one(wrong, path, || required_or(value, &messages::choice(allowed)));
     }
 
     fn ami(&mut self, ami: &ResourceReference) {
@@ -212,10 +212,12 @@ impl Found {
         let place = if market.is_empty() { "capacityReservationId" } else { "marketType" };
         self.when(both, place, messages::SPOT_RESERVATION);
         let wrong = !reservation.is_empty() && !is_reservation(reservation);
-        self.when(wrong, "capacityReservationId", messages::RESERVATION);
-        let price = spot.and_then(|spot| spot.max_price.as_deref()).filter(|text| !text.is_empty());
-        let wrong = price.is_some_and(|price| !is_price(price));
-        self.when(wrong, "spotMarketOptions.maxPrice", messages::PRICE);
+        self.one(wrong, "capacityReservationId", || {
+            required_or(reservation, messages::RESERVATION)
+        });
+        let price = spot.and_then(|spot| spot.max_price.as_deref()).unwrap_or_default();
+        let wrong = !price.is_empty() && !is_price(price);
+        self.one(wrong, "spotMarketOptions.maxPrice", || required_or(price, messages::PRICE));
     }
 
     fn placement(&mut self, config: &ProviderConfig) {
@@ -237,7 +239,7 @@ impl Found {
     fn host(&mut self, host: &HostPlacement) {
         let path = "placement.host.affinity";
         match host.affinity.as_deref().unwrap_or("") {
-            "" => self.when(true, path, messages::REQUIRED),
+            "" => self.when(true, path, messages::NO_AFFINITY),
             "AnyAvailable" => {
                 let wrong = host.is_dynamic();
                 self.when(wrong, path, messages::DYNAMIC_AFFINITY);

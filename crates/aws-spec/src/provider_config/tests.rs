@@ -41,11 +41,11 @@ fn bad_specs_say_what_is_wrong() {
         ),
         (
             r#"{"instanceType":"a","blockDevices":[{"ebs":{"volumeSize":-1}}]}"#,
-            "blockDevices[0].ebs.volumeSize: must be 1 to 65536 GiB, not -1",
+            "blockDevices[0].ebs.volumeSize: must be 1 to 65536 GiB (got -1)",
         ),
         (
             r#"{"instanceType":"a","blockDevices":[{"deviceName":"/dev/xvdb"},{"ebs":{"volumeSize":4294967296}}]}"#,
-            "blockDevices[1].ebs.volumeSize: must be 1 to 65536 GiB, not 4294967296",
+            "blockDevices[1].ebs.volumeSize: must be 1 to 65536 GiB (got 4294967296)",
         ),
         (
             r#"{"instanceType":"a","blockDevices":[{},{"deviceName":"/dev/xvdb","ebs":{"volumeSize":"9"}}]}"#,

@@ -99,16 +99,15 @@ mod tests {
         };
         let cpu = "capacity.cluster-autoscaler.kubernetes.io/cpu";
         let throttled = failure("Rate exceeded");
+        let forbidden = failure(
+            "the API server answered 403 Forbidden: machinesets.machine.openshift.io \"a\" is forbidden",
+        );
         let mut rows = vec![
             event(false, EventReason::Annotated, annotated(&change).unwrap()),
             event(true, EventReason::ArchitectureReplaced, architecture_replaced("amd64")),
             event(false, EventReason::UserValueKept, user_value_kept(&[cpu])),
             event(true, EventReason::CatalogueUsed, catalogue_used(&throttled)),
-            event(
-                true,
-                EventReason::ReconcileError,
-                write_failed(&failure("machinesets ns/a: 403 Forbidden")),
-            ),
+            event(true, EventReason::ReconcileError, write_failed(&forbidden)),
         ];
         let refusals = [
             Refusal::UnknownType { instance_type: "m99.mega".to_owned(), provider: "aws" },

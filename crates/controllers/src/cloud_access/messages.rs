@@ -36,6 +36,7 @@ texts! {
 mod tests {
     use machinist_domain::message_table::message_table;
     use machinist_domain::messages::capitalized;
+    use machinist_provider::spec::SpecError;
 
     use super::*;
 
@@ -46,8 +47,9 @@ mod tests {
             ("configmaps ns/kube-cloud-config", "infrastructures cluster");
         let invalid = "InvalidConfiguration";
         let row = |reason, text: String| ("condition Ready=False", reason, capitalized(&text));
+        let spec = |reason| SpecError::Invalid { reason }.to_string();
         let rows = [
-            row(invalid, NO_REGION.to_owned()),
+            row(invalid, spec(NO_REGION.to_owned())),
             row(invalid, no_secret(&secret)),
             row(invalid, secret_undecodable(&secret)),
             row("Unauthorised", secret_forbidden(&secret)),
@@ -58,7 +60,7 @@ mod tests {
             row("Unexpected", NO_KUBE_SYSTEM.to_owned()),
             row(invalid, other_provider("Cloud", "cloud", "sim")),
             row(invalid, no_provider_used("Azure")),
-            row(invalid, no_cloud("sim")),
+            row(invalid, spec(no_cloud("sim"))),
             ("log, `/readyz`", "", PLATFORM_UNKNOWN.to_owned()),
             ("log, `/readyz`", "", platform_provider("AWS", "aws")),
             ("log, `/readyz`", "", platform_without_provider("Azure")),

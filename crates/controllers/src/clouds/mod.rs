@@ -66,7 +66,7 @@ impl Clouds {
     pub(crate) fn choose(&self, spec: &RawValue) -> Result<Chosen, SpecError> {
         let provider = self.providers.choose(spec)?.name();
         let cloud = self.by_name.get(provider).cloned();
-        // Missing only if two providers share a name.
+        // Never missing: `new` has a cloud for every provider.
         let cloud =
             cloud.ok_or_else(|| SpecError::Invalid { reason: messages::no_cloud(provider) })?;
         Ok(Chosen { provider, cloud })

@@ -16,7 +16,7 @@ const REASON_LENGTH: usize = 240;
 pub(super) const CORDONING: &str = "Cordoning the node";
 pub(super) const NO_NODE: &str = "Not drained: the Machine has no node";
 pub(super) const NODE_GONE: &str = "The node does not exist";
-pub(super) const VOLUMES_NOT_LISTED: &str = "Attached volumes were not listed yet";
+pub(super) const VOLUMES_NOT_LISTED: &str = "VolumeAttachments were not listed yet";
 pub(super) const NOT_READ: &str = "The node was not read yet";
 pub(super) const NODE_NOT_IDENTIFIED: &str = "it was registered again and has no provider ID yet";
 
@@ -117,33 +117,41 @@ mod tests {
         let (refused, slow) = (("ns/db-0", why), ("ns/web-1", ""));
         let (pods, empty) = (["ns/db-0", "ns/web-1"], [] as [&str; 0]);
         let (node, error) = ("worker-1", "the API server answered 403 Forbidden");
-        let (not, done) = ("condition Drained=False", "condition Drained=True");
+        let waiting = "condition Drained=False";
+        let blocked = "condition Drained=False, Event Normal DrainBlocked";
+        let queued = "condition Drained=False, Event Normal DrainRequeued";
+        let retried = "condition Drained=False, Event Warning DrainRequeued";
+        let skipped = "condition Drained=True, Event Normal DrainSkipped";
+        let done = "condition Drained=True, Event Normal DrainSucceeded";
+        let by_force = "condition Drained=True, Event Warning DrainForced";
         let texts = |text: &str| text.to_owned();
         let rows = [
             ("Event Normal", "DrainProceeds", draining(node)),
-            (not, "WaitingForHooks", waiting_for_hooks(&hooks)),
-            (not, "WaitingForControlPlane", waiting_for_control_plane(&["master-1"])),
-            (not, "Cordoning", texts(CORDONING)),
-            (not, "Cordoning", not_cordoned(error)),
-            (not, "Evicting", pods_left(&[slow])),
-            (not, "EvictionBlocked", pods_left(&[refused, slow])),
-            (not, "WaitingForVolumes", volumes_attached(&["pv-1"])),
-            (not, "WaitingForVolumes", volumes_unknown(error)),
-            (not, "WaitingForVolumes", texts(VOLUMES_NOT_LISTED)),
-            (not, "CannotLook", texts(NOT_READ)),
-            (not, "CannotLook", node_unreadable(node, error)),
-            (not, "CannotLook", node_unreadable(node, &node_undecodable("spec: invalid type"))),
-            (not, "CannotLook", node_unreadable(node, NODE_NOT_IDENTIFIED)),
-            (not, "CannotLook", pods_unreadable(error)),
-            (not, "CannotLook", daemon_sets_unreadable(error)),
-            (done, "Skipped", texts(NO_NODE)),
-            (done, "Skipped", excluded()),
+            (blocked, "WaitingForHooks", waiting_for_hooks(&hooks)),
+            (queued, "WaitingForControlPlane", waiting_for_control_plane(&["master-1"])),
+            (retried, "Cordoning", texts(CORDONING)),
+            (retried, "Cordoning", not_cordoned(error)),
+            (waiting, "Evicting", pods_left(&[slow])),
+            (retried, "EvictionBlocked", pods_left(&[refused, slow])),
+            (waiting, "WaitingForPods", pods_left(&[slow])),
+            (waiting, "Forcing", pods_left(&[refused, slow])),
+            (waiting, "WaitingForVolumes", volumes_attached(&["pv-1"])),
+            (waiting, "WaitingForVolumes", volumes_unknown(error)),
+            (waiting, "WaitingForVolumes", texts(VOLUMES_NOT_LISTED)),
+            (retried, "CannotLook", texts(NOT_READ)),
+            (retried, "CannotLook", node_unreadable(node, error)),
+            (retried, "CannotLook", node_unreadable(node, &node_undecodable("spec: invalid type"))),
+            (retried, "CannotLook", node_unreadable(node, NODE_NOT_IDENTIFIED)),
+            (retried, "CannotLook", pods_unreadable(error)),
+            (retried, "CannotLook", daemon_sets_unreadable(error)),
+            (skipped, "Skipped", texts(NO_NODE)),
+            (skipped, "Skipped", excluded()),
             (done, "NodeGone", texts(NODE_GONE)),
             (done, "Succeeded", drained(&empty)),
             (done, "Succeeded", drained(&pods)),
-            (done, "VolumesLeft", volumes_attached(&["pv-1"])),
-            (done, "Forced", forced(Some(Force::TimedOut), &pods)),
-            (done, "Forced", forced(Some(Force::Asked), &empty)),
+            (by_force, "VolumesLeft", volumes_attached(&["pv-1"])),
+            (by_force, "Forced", forced(Some(Force::TimedOut), &pods)),
+            (by_force, "Forced", forced(Some(Force::Asked), &empty)),
         ];
         insta::assert_snapshot!("messages", message_table(&rows));
     }

@@ -86,7 +86,8 @@ pub(super) fn draining(step: Step) -> &'static str {
         Step::CannotLook => "The node or its pods cannot be read; retrying",
         Step::Skipped => "The drain is skipped; see condition Drained",
         Step::NodeGone => "The node does not exist",
-        Step::Succeeded | Step::VolumesLeft | Step::Forced => "The node is drained",
+        Step::Succeeded => "The node is drained",
+        Step::VolumesLeft | Step::Forced => "The drain has ended; see condition Drained",
     }
 }
 
@@ -154,7 +155,11 @@ mod tests {
         let ready = "condition Ready=False";
         let exists = "condition InstanceExists=False";
         let unknown = "condition InstanceExists=Unknown";
-        let paused = "condition Paused";
+        let event_too = "Event Warning, condition Ready=False";
+        let invalid = "condition Ready=False, Event Warning FailedValidate";
+        let failing = "condition Ready=False, Event Warning ReconcileError";
+        let paused = "condition Paused=True";
+        let paused_by_mistake = "condition Paused=True, Event Warning FailedValidate";
         let warning = "Event Warning";
         let failed = [
             Fatal::InvalidConfiguration("placement.region: is required".to_owned()),
@@ -186,10 +191,14 @@ mod tests {
             (ready, "NodeNotReady", node_not_ready(&"worker-1")),
             (ready, "NodeNotReady", node_unknown(&"worker-1")),
             (ready, "NodeMissing", node_missing(&"worker-1")),
-            (ready, "CreationTimedOut", creation_timed_out(minutes(20), "No capacity in zone a")),
+            (
+                event_too,
+                "CreationTimedOut",
+                creation_timed_out(minutes(20), "No capacity in zone a"),
+            ),
             (ready, "Unavailable", capitalized(&no_answer_in_time(minutes(1)))),
             (ready, "Unavailable", earlier_request_unanswered("Parameter x is invalid")),
-            (ready, "Unauthorised", write_failed("403 Forbidden")),
+            (failing, "Unauthorised", write_failed("403 Forbidden")),
             (ready, "WaitingForHooks", waiting_for_hooks(&hooks)),
             (ready, "Deleting", CHECKING_UNANSWERED_REQUEST.to_owned()),
             (ready, "Deleting", INSTANCE_DELETED.to_owned()),
@@ -199,10 +208,12 @@ mod tests {
             rows.push((ready, "Deleting", draining(step).to_owned()));
         }
         rows.dedup();
-        rows.extend(failed.iter().map(|fatal| (ready, "Failed", fatal.to_string())));
-        rows.extend(
-            refused.iter().map(|refusal| (ready, refusal.category().as_str(), refusal.to_string())),
-        );
+        rows.extend(failed.iter().map(|fatal| (event_too, "Failed", fatal.to_string())));
+        for refusal in &refused {
+            let of_spec = matches!(refusal, Refusal::NoClusterLabel | Refusal::BadSpec(_));
+            let place = if of_spec { invalid } else { failing };
+            rows.push((place, refusal.category().as_str(), refusal.to_string()));
+        }
         rows.extend([
             (exists, "InstanceNotRequested", NOT_REQUESTED.to_owned()),
             (exists, "InstanceNotCreated", NOT_CREATED.to_owned()),
@@ -211,9 +222,9 @@ mod tests {
             (unknown, "ErrorCheckingProvider", CHECKING_UNANSWERED_REQUEST.to_owned()),
             ("condition Drainable=False", "HookPresent", drain_blocked(&hooks)),
             ("condition Terminable=False", "HookPresent", termination_blocked(&hooks)),
-            (paused, "AuthoritativeAPIMachineAPI", MANAGED_HERE.to_owned()),
+            ("condition Paused=False", "AuthoritativeAPIMachineAPI", MANAGED_HERE.to_owned()),
             (paused, "AuthoritativeAPINotMachineAPI", MANAGED_ELSEWHERE.to_owned()),
-            (paused, "AuthoritativeAPINotMachineAPI", UNKNOWN_AUTHORITY.to_owned()),
+            (paused_by_mistake, "AuthoritativeAPINotMachineAPI", UNKNOWN_AUTHORITY.to_owned()),
             ("Event Normal", "Create", created(&running)),
             ("Event Normal", "Update", updated(&running)),
             ("Event Normal", "Delete", INSTANCE_DELETED.to_owned()),

@@ -48,8 +48,8 @@ const WRITES: &[Write] = &[
     Write::patch(
         MACHINE_SETS,
         &["metadata.annotations[machinist.dev/ordinals]"],
-        "The ordinals that are in use. A value that cannot be parsed stops scaling, with an Event. \
-         Without it, ordinals start above those of the existing Machines.",
+        "The ordinals whose Machines may be in creation. A value that cannot be parsed stops scaling, \
+         with an Event. Without it, ordinals start above those of the existing Machines.",
     ),
     Write::status(
         MACHINE_SETS,

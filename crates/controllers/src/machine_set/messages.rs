@@ -41,17 +41,9 @@ texts! {
     pub(super) fn list_failed(cause: &str) = "Cannot list Machines before a scale-down: {cause}";
     pub(super) fn window_failed(cause: &str) = "Cannot update annotation {ANNOTATION_ORDINALS}: {cause}";
     pub(super) fn template_spec(error: &serde_json::Error) = "spec.template.spec: {error}";
-}
-
-pub(super) fn status_failed(cause: &str) -> String {
-    format!("Cannot update the status: {cause}")
-}
-
-pub(super) fn none_deletable(excess: usize) -> String {
-    match excess {
-        1 => "Cannot scale down: the excess Machine cannot be decoded".to_owned(),
-        _ => format!("Cannot scale down: the {excess} excess Machines cannot be decoded"),
-    }
+    pub(super) fn status_failed(cause: &str) = "Cannot update the status: {cause}";
+    pub(super) fn none_deletable(excess: usize) =
+        "Cannot scale down by {excess}: no Machine of the set can be decoded";
 }
 
 /// The wording is OpenShift's.
@@ -83,7 +75,9 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
 
 #[cfg(test)]
 mod tests {
-    use machinist_api::names::{ERROR_INVALID_CONFIGURATION, REASON_NOT_MACHINE_API};
+    use machinist_api::names::{
+        ERROR_INVALID_CONFIGURATION, REASON_MACHINE_API, REASON_NOT_MACHINE_API,
+    };
     use machinist_domain::message_table::message_table;
     use machinist_domain::ordinals::Window;
     use machinist_domain::report::EventReason;
@@ -100,7 +94,11 @@ mod tests {
     #[test]
     fn all_messages() {
         let (one, many) = (["fleet-s84c-1"], ["a", "b", "c", "d", "e", "f"]);
-        let cause = "machines ns/fleet-s84c-1: 403 Forbidden";
+        let refused =
+            |what: &str| format!("the API server answered 403 Forbidden: {what} is forbidden");
+        let machine = &refused("machines.machine.openshift.io \"fleet-s84c-1\"");
+        let machines = &refused("machines.machine.openshift.io");
+        let set = &refused("machinesets.machine.openshift.io \"fleet\"");
         let mut rows = vec![
             (NORMAL, EventReason::Adopted.as_str(), adopted(&one)),
             (NORMAL, EventReason::Adopted.as_str(), adopted(&many)),
@@ -108,24 +106,25 @@ mod tests {
             (NORMAL, EventReason::Released.as_str(), released(&many)),
             (NORMAL, EventReason::Scaled.as_str(), created(&many)),
             (NORMAL, EventReason::Scaled.as_str(), deleted(&one)),
-            (FAILURE, EventReason::ReconcileError.as_str(), claim_failed(cause)),
-            (FAILURE, EventReason::ReconcileError.as_str(), list_failed(cause)),
-            (FAILURE, EventReason::ReconcileError.as_str(), window_failed(cause)),
-            ("Event Warning", EventReason::ReconcileError.as_str(), status_failed(cause)),
-            (FAILURE, EventReason::FailedCreate.as_str(), create_failed(cause)),
-            (FAILURE, EventReason::FailedDelete.as_str(), delete_failed(cause)),
-            (FAILURE, EventReason::FailedDelete.as_str(), none_deletable(1)),
+            (FAILURE, EventReason::ReconcileError.as_str(), claim_failed(machine)),
+            (FAILURE, EventReason::ReconcileError.as_str(), list_failed(machines)),
+            (FAILURE, EventReason::ReconcileError.as_str(), window_failed(set)),
+            ("Event Warning", EventReason::ReconcileError.as_str(), status_failed(set)),
+            (FAILURE, EventReason::FailedCreate.as_str(), create_failed(machines)),
+            (FAILURE, EventReason::FailedDelete.as_str(), delete_failed(machine)),
             (FAILURE, EventReason::FailedDelete.as_str(), none_deletable(2)),
         ];
-        let template = serde_json::from_str::<Value>("{").unwrap_err();
+        let template = serde_json::from_str::<Value>(&"[".repeat(200)).unwrap_err();
         rows.push((
             FAILURE,
             EventReason::FailedCreate.as_str(),
             create_failed(&template_spec(&template)),
         ));
-        for value in [MachineAuthority::ClusterApi, MachineAuthority::Unknown] {
-            rows.push(("condition Paused=True", REASON_NOT_MACHINE_API, authority(value)));
-        }
+        let mut paused = |place, reason, value| rows.push((place, reason, authority(value)));
+        paused("condition Paused=False", REASON_MACHINE_API, MachineAuthority::MachineApi);
+        paused("condition Paused=True", REASON_NOT_MACHINE_API, MachineAuthority::ClusterApi);
+        let place = "condition Paused=True, Event Warning ReconcileError";
+        paused(place, REASON_NOT_MACHINE_API, MachineAuthority::Unknown);
         let window = "v2".parse::<Window>().unwrap_err();
         let undecodable = "spec.replicas: invalid type: string \"x\", expected i32".to_owned();
         let undecodable = refusal(&Refusal::Undecodable(undecodable));

@@ -46,8 +46,8 @@ async fn view(
     );
     let known = candidates(controller, meta);
     machines.certain_among(known.iter().chain(window.iter().map(|(_, key)| key))).await?;
-    // Open ordinals are read before members: a Machine that appears in between is counted twice for a moment. The
-    // other order would miss it and create another one.
+    // Open ordinals are read before members: a Machine that appears in between is in both, and is removed from the open
+    // ones below. The other order would miss it and create another one.
     let mut open = window;
     open.retain(|(_, key)| machines.get(key).is_none());
     let now = controller.clock.uptime();

@@ -60,7 +60,7 @@ impl fmt::Display for Plan {
         match self {
             Self::NoOp(Reason::Settled) => f.write_str("no-op: all Machines exist"),
             Self::NoOp(Reason::NoneDeletable { excess }) => {
-                write!(f, "no-op: {excess} excess Machines cannot be decoded")
+                write!(f, "no-op: cannot scale down by {excess}: no Machine can be decoded")
             }
             Self::NoOp(Reason::Deleting) => f.write_str("no-op: being deleted"),
             Self::NoOp(Reason::ManagedElsewhere(_)) => {

@@ -184,11 +184,11 @@ impl ReportBuilder<'_> {
         let (adopted, released): (Vec<_>, Vec<_>) = executed.machines.iter().partition(is_adopted);
         if !adopted.is_empty() {
             let text = messages::adopted(&names(adopted));
-            report.events.insert(0, normal(EventReason::Adopted, text));
+            report.events.insert(0, EventNote::normal(EventReason::Adopted, "Claim", text));
         }
         if !released.is_empty() {
             let text = messages::released(&names(released));
-            report.events.insert(0, normal(EventReason::Released, text));
+            report.events.insert(0, EventNote::normal(EventReason::Released, "Claim", text));
         }
         report
     }
@@ -214,7 +214,7 @@ impl ReportBuilder<'_> {
         }
         if !executed.machines.is_empty() {
             let text = done(&names(&executed.machines));
-            report.events.insert(0, normal(EventReason::Scaled, text));
+            report.events.insert(0, EventNote::normal(EventReason::Scaled, "Scale", text));
         }
         report
     }
@@ -275,14 +275,9 @@ fn warning(reason: EventReason, text: &str) -> EventNote {
     EventNote::warning(reason, action(reason), text.to_owned())
 }
 
-fn normal(reason: EventReason, text: String) -> EventNote {
-    EventNote::normal(reason, action(reason), text)
-}
-
 fn action(reason: EventReason) -> &'static str {
     match reason {
-        EventReason::Adopted | EventReason::Released => "Claim",
-        EventReason::Scaled | EventReason::FailedCreate | EventReason::FailedDelete => "Scale",
+        EventReason::FailedCreate | EventReason::FailedDelete => "Scale",
         _ => "Reconcile",
     }
 }

@@ -1,20 +1,14 @@
 //! Texts of the nodelink controller: Events of Nodes.
 
 use machinist_domain::key::ObjectKey;
+use machinist_domain::texts;
 
-pub(super) fn disputed(machines: &[ObjectKey]) -> String {
-    format!(
-        "Several Machines match this Node: {}; correct spec.providerID of all but one",
-        list(machines)
-    )
-}
-
-pub(super) fn double(machine: &ObjectKey, nodes: &[ObjectKey]) -> String {
-    format!("Machine {machine} has another Node with the same instance: {}", list(nodes))
-}
-
-pub(super) fn write_failed(error: &str) -> String {
-    format!("Cannot link the Node to its Machine: {error}")
+texts! {
+    pub(super) fn disputed(machines: &[ObjectKey]) =
+        "Several Machines match this Node: {}; correct spec.providerID of all but one", list(machines);
+    pub(super) fn double(machine: &ObjectKey, nodes: &[ObjectKey]) =
+        "Machine {machine} matches more than one Node (also {}); delete the Node that is stale", list(nodes);
+    pub(super) fn write_failed(error: &str) = "Cannot link the Node to its Machine: {error}";
 }
 
 fn list(keys: &[ObjectKey]) -> String {

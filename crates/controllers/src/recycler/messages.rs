@@ -67,7 +67,7 @@ texts! {
     pub(super) fn would_recycle(group: &str, count: u64, facts: &Facts) =
         "Threshold reached for {group} ({}); not recycling because spec.dryRun is set", counted(count, facts);
     pub(super) fn resumes(group: &str) =
-        "Resuming the interrupted recycle of {group}, which left its size at zero";
+        "Resuming the interrupted recycle of {group}: the group was left at size 0";
     pub(super) fn in_group(group: &str, why: &str) = "{group}: {why}";
     pub(super) fn dry_run(group: &str) =
         "Threshold reached for {group}; not recycling because spec.dryRun is set";
@@ -82,10 +82,7 @@ texts! {
     pub(super) fn group_pending(instance: &str) = "the group of instance {instance} is being looked up";
     pub(super) fn group_unknown(instance: &str, why: &str) =
         "the group of instance {instance} cannot be looked up: {why}";
-}
-
-pub(super) fn cannot_recycle(group: &str, why: &recycling::Refusal) -> String {
-    format!("Cannot recycle {group}: {why}")
+    pub(super) fn cannot_recycle(group: &str, why: &recycling::Refusal) = "Cannot recycle {group}: {why}";
 }
 
 pub(super) fn in_progress(groups: &[String], trouble: &[String]) -> String {

@@ -128,7 +128,7 @@ impl<'a> ReportBuilder<'a> {
         for candidate in &self.plan.pretend {
             let name = self.names.of(&candidate.group);
             let text = messages::would_recycle(&name, candidate.events, self.facts);
-            self.events.push(normal(EventReason::WouldRecycle, text));
+            self.events.push(EventNote::normal(EventReason::WouldRecycle, ACTION, text));
         }
         if let Some(refusal) = &self.plan.refusal {
             self.events.push(warning(EventReason::FailedValidate, refusal.to_string()));
@@ -182,7 +182,7 @@ impl<'a> ReportBuilder<'a> {
         } else {
             messages::resumes(&name)
         };
-        self.events.push(normal(EventReason::RecycleBegins, text));
+        self.events.push(EventNote::normal(EventReason::RecycleBegins, ACTION, text));
         self.requeue(Retry::Again(Duration::ZERO));
     }
 
@@ -254,10 +254,6 @@ fn sooner(one: Retry, other: Retry) -> Retry {
 
 fn warning(reason: EventReason, text: String) -> EventNote {
     EventNote::warning(reason, ACTION, text)
-}
-
-fn normal(reason: EventReason, text: String) -> EventNote {
-    EventNote::normal(reason, ACTION, text)
 }
 
 #[cfg(test)]

@@ -28,7 +28,8 @@ pub struct CloudError {
 impl CloudError {
     /// An error of this class, with the effect that the class implies.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
-        let is_unclear = matches!(class, ErrorClass::Unavailable | ErrorClass::Unexpected);
+        use ErrorClass::{Conflict, NotLeader, Unavailable, Unexpected};
+        let is_unclear = matches!(class, Conflict | NotLeader | Unavailable | Unexpected);
         let effect = if is_unclear { Effect::Unclear } else { Effect::None };
         Self { class, effect, message: message.into(), domain: None, retry_after: None }
     }

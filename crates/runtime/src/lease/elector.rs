@@ -158,9 +158,11 @@ impl Elector {
     }
 
     async fn lead(&mut self, mut until: Duration) {
+        let mut repeat = false;
         loop {
             let silence = self.quiet_until.saturating_sub(self.shared.clock.uptime());
-            let mut pause = self.timings.lease_retry();
+            let repeated = std::mem::take(&mut repeat);
+            let mut pause = if repeated { Duration::ZERO } else { self.timings.lease_retry() };
             if silence.is_zero() {
                 self.may_write(until);
             } else {
@@ -172,7 +174,7 @@ impl Elector {
                 return self.lost("it could not be renewed in time");
             }
             let Some(record) = &self.observed.record else {
-                return self.lost("it is gone");
+                return self.lost("it was deleted");
             };
             let now = self.shared.clock.now();
             let lease = record.held_by(&self.name.identity, self.timings.lease, now);
@@ -186,15 +188,19 @@ impl Elector {
                     tracing::warn!(lease = %self.name.key, "no answer to the renewal; retrying");
                 }
                 Ok(Err(WriteError::Api(ApiError::Refused { code: 404 | 409, .. }))) => {
-                    // Another holder, or a lost answer: read the Lease.
+                    // Another holder, a deleted Lease, or a lost answer: read the Lease.
                     self.look().await;
                     if self.observed.holder() != self.name.identity {
-                        return self.lost("another process holds it");
+                        let gone = self.observed.record.is_none();
+                        let why = if gone { "it was deleted" } else { "another process holds it" };
+                        return self.lost(why);
                     }
                     // The read may have exceeded the deadline; then only a renewal restores the right to write.
                     if self.shared.clock.uptime() >= until {
                         return self.lost("it could not be renewed in time");
                     }
+                    // A lost answer has cost much of the time that was left: renew at once, but only once.
+                    repeat = !repeated;
                 }
                 Ok(Err(error)) => {
                     tracing::warn!(%error, lease = %self.name.key, "lease not renewed; retrying");

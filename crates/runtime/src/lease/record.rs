@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::ApiError;
 
-/// A Lease without `renewTime`, which comes from another clock and decides nothing.
+/// A Lease. `renewTime` is in `whole` only: it comes from another clock, and only that it changed shows a renewal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Record {
     /// Empty if there is none.

@@ -9,7 +9,8 @@ pub(super) struct Observation {
     pub(super) record: Option<Record>,
     /// When this process saw it change last, by its own clock.
     pub(super) changed: Duration,
-    /// The record before the Lease was deleted, and when that record changed last: its holder writes until it notices.
+    /// The last record of a Lease that was deleted while held, and when that was seen: its holder writes until it
+    /// notices.
     pub(super) deleted: Option<(Record, Duration)>,
 }
 
@@ -25,10 +26,12 @@ impl Observation {
     /// Stores the current content. Only a change resets the expiry: reading an unchanged Lease does not extend it.
     pub(super) fn see(&mut self, record: Option<Record>, now: Duration) {
         if self.record != record {
-            if record.is_none() {
-                self.deleted = self.record.take().map(|last| (last, self.changed));
+            let last = std::mem::replace(&mut self.record, record);
+            // It may have been renewed just before, unseen by this process.
+            if let (None, Some(last)) = (&self.record, last.filter(|last| !last.holder.is_empty()))
+            {
+                self.deleted = Some((last, now));
             }
-            self.record = record;
             self.changed = now;
         }
     }
@@ -68,7 +71,7 @@ pub(super) fn decide(observed: &Observation, claim: Claim<'_>, now: Duration) ->
             Some(_) if claim.force => Step::TakeOver(record.clone()),
             Some(expiry) => Step::Wait(expiry),
         },
-        (None, Some((last, changed))) => held(last, *changed).map_or(Step::Create, Step::Wait),
+        (None, Some((last, deleted))) => held(last, *deleted).map_or(Step::Create, Step::Wait),
         (None, None) => Step::Create,
     }
 }
@@ -135,14 +138,18 @@ mod tests {
             let mut observed = Observation::nothing(at(0));
             observed.see(Some(record("other", "1")), at(100));
             observed.see(None, at(105));
-            assert_eq!(decide(&observed, claim, at(105)), Step::Wait(at(115)));
+            assert_eq!(decide(&observed, claim, at(105)), Step::Wait(at(120)));
             // Read again: the expiry stays.
             observed.see(None, at(110));
-            assert_eq!(decide(&observed, claim, at(114)), Step::Wait(at(115)));
-            assert_eq!(decide(&observed, claim, at(115)), Step::Create);
+            assert_eq!(decide(&observed, claim, at(119)), Step::Wait(at(120)));
+            assert_eq!(decide(&observed, claim, at(120)), Step::Create);
+            // A Lease without a holder in between changes nothing.
+            observed.see(Some(record("", "2")), at(111));
+            observed.see(None, at(112));
+            assert_eq!(decide(&observed, claim, at(119)), Step::Wait(at(120)));
             // The holder was faster: it is followed as before.
-            observed.see(Some(record("other", "2")), at(112));
-            assert_eq!(decide(&observed, ME, at(113)), Step::Wait(at(127)));
+            observed.see(Some(record("other", "3")), at(113));
+            assert_eq!(decide(&observed, ME, at(114)), Step::Wait(at(128)));
         }
     }
 

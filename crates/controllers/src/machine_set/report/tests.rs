@@ -341,7 +341,7 @@ fn reports_excess_machines_that_cannot_be_deleted() {
         (&json!("ReplicaFailure"), &json!("FailedDelete"))
     );
     let message = condition["message"].as_str().unwrap();
-    assert!(message.contains("2 excess Machines"), "{message}");
+    assert!(message.contains("scale down by 2"), "{message}");
     assert_eq!(status.get("observedGeneration"), None, "the spec is not applied");
 }
 

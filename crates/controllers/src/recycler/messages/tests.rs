@@ -67,7 +67,7 @@ fn all_messages() {
         group_pending("i-1"),
         group_unknown("i-1", &denied.message),
     ] {
-        rows.push(("status.unmapped", "", unmapped(&pod, &why)));
+        rows.push(("status.unmapped.example", "", unmapped(&pod, &why)));
     }
     insta::assert_snapshot!("messages", message_table(&rows));
 }

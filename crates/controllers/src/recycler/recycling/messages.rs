@@ -13,7 +13,7 @@ use crate::recycler::messages::span;
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotFound => f.write_str("Auto Scaling group not found"),
+            Self::NotFound => f.write_str("Auto Scaling group not found; check spec.awsRegion"),
             Self::Unreachable(failure) => f.write_str(&failure.message),
             Self::Empty => f.write_str("the group has no instances"),
             Self::Deleting => f.write_str("the group is being deleted"),
@@ -54,7 +54,6 @@ pub(super) const MAYBE_GONE: &str = "the group was not found; checking again";
 pub(super) const GONE: &str = "the group no longer exists";
 pub(super) const TAKEN_OVER: &str = "another recycle has taken over the group";
 pub(super) const MARK_FAILS: &str = "the plan cannot be stored in the tags of the group";
-pub(super) const TERMINATE_FAILS: &str = "an instance cannot be terminated";
 pub(super) const REFRESH_FAILS: &str = "the instance refresh cannot be started";
 pub(super) const SCALE_DOWN_FAILS: &str = "the group cannot be scaled to zero";
 pub(super) const NOT_READY: &str = "new instances of the group are not ready yet";
@@ -63,6 +62,7 @@ pub(super) const DRAINING: &str = "draining a node";
 texts! {
     pub(super) fn suspended(process: &str) = "process {process} of the group is suspended; resume it";
     pub(super) fn not_described(why: &str) = "the group cannot be described: {why}";
+    pub(super) fn terminate_fails(id: &str) = "instance {id} cannot be terminated";
     pub(super) fn timed_out(after: Duration, waited_for: &str) =
         "timed out after {}: {waited_for}", span(after);
     pub(super) fn not_drained(node: &str, within: Duration, why: Option<&str>) =
@@ -164,7 +164,7 @@ mod tests {
             ("GroupGone", GONE.to_owned()),
             ("Busy", TAKEN_OVER.to_owned()),
             ("TimedOut", why),
-            ("TimedOut", timed_out(Duration::from_secs(90), TERMINATE_FAILS)),
+            ("TimedOut", timed_out(Duration::from_secs(90), &terminate_fails("i-1"))),
             ("TimedOut", timed_out(Duration::from_secs(90), REFRESH_FAILS)),
             ("TimedOut", timed_out(Duration::from_secs(90), SCALE_DOWN_FAILS)),
             ("DrainTimedOut", not_drained("n1", Duration::from_secs(1200), None)),

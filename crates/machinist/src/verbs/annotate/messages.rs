@@ -20,14 +20,18 @@ pub(super) const NOT_MAPS: &str = "metadata and metadata.annotations must be map
 
 #[cfg(test)]
 mod tests {
+    use machinist_aws_spec::AwsSpecs;
     use machinist_domain::message_table::message_table;
+    use machinist_provider::spec::SpecHalf as _;
 
     use super::*;
 
     #[test]
     fn messages() {
+        let known = AwsSpecs.kinds().to_vec();
+        let foreign = SpecError::ForeignKind { kind: "AzureMachineProviderSpec".to_owned(), known };
         let rows = [
-            foreign_spec(&SpecError::Missing),
+            foreign_spec(&foreign),
             unknown_type("m99.mega"),
             kept("capacity.cluster-autoscaler.kubernetes.io/cpu"),
             wrong_architecture("arm64"),

@@ -67,7 +67,7 @@ pub(super) async fn an_outage_leaves_everything_open(scene: &Scene<'_>) -> Verdi
 pub(super) async fn nonsense_is_no_answer(scene: &Scene<'_>) -> Verdict {
     let error = troubled(scene, Fault::InvalidResponses).await?;
     ensure(matches!(error.class, ErrorClass::Unexpected | ErrorClass::Unavailable), || {
-        format!("{:?} instead of Unknown or Unavailable: {error}", error.class)
+        format!("{:?} instead of Unexpected or Unavailable: {error}", error.class)
     })?;
     ensure(error.effect == Effect::Unclear, || format!("its effect is {:?}", error.effect))
 }

@@ -104,7 +104,8 @@ impl<'a> Replacing<'a> {
             // The Node registered late, or a user uncordoned it.
             return Some(self.store(instance, InstanceState::Draining));
         }
-        if let Some(plan) = timed_out(self.snapshot, messages::TERMINATE_FAILS, self.now) {
+        let waited_for = messages::terminate_fails(&instance.id);
+        if let Some(plan) = timed_out(self.snapshot, &waited_for, self.now) {
             return Some(plan);
         }
         Some(Plan::Terminate(Termination {

@@ -192,7 +192,7 @@ fn a_termination_that_never_happens_times_out() {
     base.nodes.insert("i-1".into(), cordoned_node("i-1", None));
     let (step, failure, why) = failed(decide(&base, after(20 * 60)));
     assert_eq!((step, failure), (Step::Releasing, RecycleFailure::TimedOut));
-    assert!(why.contains("cannot be terminated"), "{why}");
+    assert!(why.contains("instance i-1 cannot be terminated"), "{why}");
     let mut base = replacing();
     base.group_mut().mark = None;
     assert_eq!(failed(decide(&base, after(20 * 60))).1, RecycleFailure::TimedOut);
