@@ -12,7 +12,7 @@ use super::error::WriteError;
 use super::gateway::{Verb, Write};
 
 impl Writer {
-    /// Evicts the pod, or with `force` deletes it regardless of budgets; `grace` (in seconds) overrides the pod's own. A
+    /// Evicts the pod, or with `force` deletes it regardless of budgets; `grace` (seconds) overrides the pod's own. A
     /// pod that is gone is a success.
     pub async fn evict(
         &self,
