@@ -1,8 +1,5 @@
-//! The API server's audit log: what really reached it, from which user, and how it was answered.
-//!
-//! The API server writes one JSON line per finished request (level Metadata, so no bodies and no secrets; another
-//! policy is a flag, see [`POLICY_WITH_BODIES`]). [`AuditLog`] is a reader with a position: every call returns what is
-//! new since the last one. A line that is still being written stays for the next call.
+//! The API server's audit log: one JSON line per finished request, at level Metadata (no bodies, no secrets) unless
+//! another policy is a flag, see [`POLICY_WITH_BODIES`]. A line that is still being written stays for the next call.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -29,49 +26,37 @@ rules:
 - level: RequestResponse
 ";
 
-/// One finished request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// The id that the API server gave the request.
     pub audit_id: String,
-    /// When the request arrived.
     pub received: Timestamp,
-    /// When the answer was complete.
     pub completed: Timestamp,
-    /// Who asked.
     pub user: String,
-    /// What the client called itself; empty when it sent nothing.
     pub user_agent: String,
-    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
     pub verb: String,
-    /// API group; empty for the core group and for requests that are not about a resource.
+    /// Empty for the core group and for requests that are not about a resource.
     pub group: String,
-    /// Plural name of the resource; empty for requests such as `/readyz`.
+    /// Plural; empty for requests such as `/readyz`.
     pub resource: String,
-    /// `status`, `scale`, `token` and the like, or empty.
     pub subresource: String,
-    /// Namespace, or empty.
     pub namespace: String,
-    /// Object name; empty for lists, watches and creates with `generateName`.
+    /// Empty for lists, watches and creates with `generateName`.
     pub name: String,
-    /// HTTP status of the answer.
     pub code: u16,
-    /// Path and query.
     pub request_uri: String,
-    /// What was sent, if the policy is to log it.
+    /// If the policy is to log it.
     pub request: Option<Value>,
     /// The object as it was afterwards, or a `Status`, if the policy is to log it.
     pub response: Option<Value>,
 }
 
 impl AuditEntry {
-    /// Whether the request could have changed something.
     pub fn is_write(&self) -> bool {
         !matches!(self.verb.as_str(), "get" | "list" | "watch" | "options" | "head")
     }
 }
 
-/// A reader of the log with a position of its own. Readers do not disturb each other.
+/// Each reader has a position of its own.
 #[derive(Debug, Clone)]
 pub struct AuditLog {
     path: PathBuf,
@@ -79,23 +64,20 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
-    /// The log of a control plane, from its first entry on.
     pub fn of(control_plane: &ControlPlane) -> Self {
         Self::from_start(&control_plane.folder().join("audit.log"))
     }
 
-    /// The log in a file, from its first entry on.
     pub fn from_start(path: &Path) -> Self {
         Self { path: path.to_owned(), offset: 0 }
     }
 
-    /// Skips everything that is in the log now.
     pub fn skip_to_end(&mut self) -> Result<()> {
         self.offset = std::fs::metadata(&self.path).with_context(|| self.unreadable())?.len();
         Ok(())
     }
 
-    /// The finished requests since the last call, in the order in which they finished.
+    /// Since the last call, in the order in which they finished.
     pub fn read_new(&mut self) -> Result<Vec<AuditEntry>> {
         let mut text = Vec::new();
         File::open(&self.path)
@@ -124,7 +106,6 @@ fn parse(line: &[u8]) -> Result<Option<AuditEntry>> {
     Ok((event.stage == "ResponseComplete").then(|| event.into()))
 }
 
-/// The fields of `audit.k8s.io/v1 Event` that are read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event {

@@ -1,5 +1,3 @@
-//! What tests do first on an API server: install our definitions, create a namespace of their own.
-
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
@@ -8,21 +6,19 @@ use kube::api::{ApiResource, GroupVersionKind, ObjectMeta, PostParams};
 use kube::{Api, Client};
 use machinist_control_plane::ControlPlane;
 
-/// Starts a control plane and installs our definitions.
 pub async fn control_plane() -> Result<ControlPlane> {
     let control_plane = ControlPlane::start().await?;
     install_crds(&control_plane).await?;
     Ok(control_plane)
 }
 
-/// Installs our definitions.
 pub async fn install_crds(control_plane: &ControlPlane) -> Result<()> {
     let definitions = machinist_api::crds();
     let documents = definitions.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
     control_plane.install_crds(&documents.join("\n---\n")).await
 }
 
-/// Creates a namespace whose name begins with that of the test, and returns its name.
+/// The name begins with that of the test.
 pub async fn namespace(client: &Client, test: &str) -> Result<String> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let test: String = test.replace('_', "-").chars().take(40).collect();
@@ -33,7 +29,6 @@ pub async fn namespace(client: &Client, test: &str) -> Result<String> {
     Ok(name)
 }
 
-/// Creates the namespace of this name.
 pub async fn create_namespace(client: &Client, name: &str) -> Result<()> {
     let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
     let object = Namespace { metadata, ..Namespace::default() };
@@ -42,12 +37,10 @@ pub async fn create_namespace(client: &Client, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Machines, whatever their content.
 pub fn machines() -> ApiResource {
     machine_api("Machine", "machines")
 }
 
-/// MachineSets, whatever their content.
 pub fn machine_sets() -> ApiResource {
     machine_api("MachineSet", "machinesets")
 }

@@ -16,17 +16,16 @@ const KWOK_FILES: [(&str, &str); 2] = [
     ("go.mod", include_str!("../../../tools/control-plane/kwok/go.mod")),
     ("go.sum", include_str!("../../../tools/control-plane/kwok/go.sum")),
 ];
-/// The stages that make kwok play nodes and pods; it does nothing without them.
+/// kwok does nothing without stages.
 const KWOK_STAGE_FOLDERS: [&str; 3] = ["node/fast", "node/heartbeat-with-lease", "pod/fast"];
 
-/// The running companions. Dropping them kills them.
 #[derive(Debug)]
 pub struct Companions {
     _children: Vec<Child>,
 }
 
 impl Companions {
-    /// Gets the programs if need be and starts them. Nothing waits until they work.
+    /// Nothing waits until they work.
     pub async fn start(control_plane: &ControlPlane) -> Result<Self> {
         let sources = Sources::from_env()?;
         let folder = control_plane.folder();
@@ -35,7 +34,6 @@ impl Companions {
         let kubernetes = [
             kubeconfig.clone(),
             "--leader-elect=false".to_owned(),
-            // No health check, so no port.
             "--secure-port=0".to_owned(),
             // The defaults (20 requests per second) are for a shared cluster.
             "--kube-api-qps=500".to_owned(),
@@ -72,7 +70,6 @@ impl Companions {
     }
 }
 
-/// One YAML stream of the stage files that come with kwok's module.
 fn kwok_stages(module: &Path) -> Result<String> {
     let mut stages = String::new();
     for folder in KWOK_STAGE_FOLDERS {

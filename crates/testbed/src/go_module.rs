@@ -1,12 +1,10 @@
-//! Files that come with Go modules.
-
 use std::path::PathBuf;
 
 use anyhow::Result;
 use machinist_control_plane::binaries::{GoModule, Sources};
 use serde::Deserialize;
 
-/// Where Go keeps the content of a module that the files (`go.mod`, `go.sum`) require, after getting it if need be.
+/// In Go's cache, after getting it if need be; `files` are `go.mod` and `go.sum`.
 pub(crate) async fn folder_of(files: &[(&str, &str)], dependency: &str) -> Result<PathBuf> {
     #[derive(Deserialize)]
     struct Answer {

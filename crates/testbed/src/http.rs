@@ -1,5 +1,3 @@
-//! Asks the admin servers of a process: one request, one answer, nothing kept open.
-
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -10,7 +8,6 @@ use tokio::net::TcpStream;
 /// A process that is there answers at once, or as soon as it gets a core; one that is paused never does.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Status and body of the answer to a GET.
 pub async fn get(address: SocketAddr, path: &str) -> Result<(u16, String)> {
     let exchange = async {
         let mut stream = TcpStream::connect(address).await?;
@@ -27,7 +24,7 @@ pub async fn get(address: SocketAddr, path: &str) -> Result<(u16, String)> {
     Ok((code, body.to_owned()))
 }
 
-/// The value of a series in what an endpoint for metrics answers; `None` if it is not there.
+/// `None` if it is not there.
 pub async fn metric(address: SocketAddr, series: &str) -> Result<Option<f64>> {
     let (code, text) = get(address, "/metrics").await?;
     ensure!(code == 200, "/metrics: {code}");

@@ -1,11 +1,5 @@
-//! A local stand-in for EC2's instance metadata service, version 2, as far as spot instances ask it.
-//!
-//! It answers as the service does: a token for `PUT /latest/api/token` with a lifetime between one second and six
-//! hours, 401 to a request without a token or with one that has ended, 403 to a forwarded request, and 404 for a
-//! notice until a test announces it. Beyond that a test may make it fail ([`Imds::fail`]), talk nonsense
-//! ([`Imds::say`]), forget its tokens, or give shorter ones.
-//!
-//! Not here: any other metadata, and version 1.
+//! A local stand-in for EC2's instance metadata service, version 2, as far as spot instances ask it: 401 without a
+//! valid token, 403 to a forwarded request, 404 for a notice until a test announces it.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
@@ -25,20 +19,16 @@ use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// Where tokens are had.
 pub const TOKEN: &str = "/latest/api/token";
-/// What will be done with the instance, and when.
 pub const INSTANCE_ACTION: &str = "/latest/meta-data/spot/instance-action";
-/// When it will be terminated.
 pub const TERMINATION_TIME: &str = "/latest/meta-data/spot/termination-time";
-/// Whether the instance is at a higher risk.
 pub const REBALANCE: &str = "/latest/meta-data/events/recommendations/rebalance";
 
 const TOKEN_HEADER: &str = "x-aws-ec2-metadata-token";
 const TTL_HEADER: &str = "x-aws-ec2-metadata-token-ttl-seconds";
 const LONGEST_TTL: u64 = 21_600;
 
-/// The stand-in; dropping it ends it.
+/// Dropping it ends it.
 #[derive(Debug)]
 pub struct Imds {
     address: SocketAddr,
@@ -46,30 +36,24 @@ pub struct Imds {
     server: JoinHandle<()>,
 }
 
-/// One question and how it was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// The verb.
     pub method: Method,
-    /// The path.
     pub path: String,
-    /// The status of the answer.
     pub status: u16,
 }
 
 #[derive(Debug, Default)]
 struct State {
     items: HashMap<String, Bytes>,
-    /// Tokens and when they end.
     tokens: HashMap<String, Instant>,
-    /// If tests want them shorter than asked for.
+    /// Shorter than asked for.
     longest_ttl: Option<u64>,
     failures: VecDeque<u16>,
     asked: Vec<Asked>,
 }
 
 impl Imds {
-    /// Listens on a free port of this machine. There is no notice yet.
     pub async fn start() -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
@@ -91,42 +75,36 @@ impl Imds {
         }
     }
 
-    /// Recommends to leave the instance.
     pub fn recommend_rebalance(&self, time: &str) {
         self.say(REBALANCE, format!(r#"{{"noticeTime": "{time}"}}"#));
     }
 
-    /// Answers questions for `path` with this, whatever it is.
     pub fn say(&self, path: &str, body: impl Into<Bytes>) {
         self.state.lock().items.insert(path.to_owned(), body.into());
     }
 
-    /// Removes the notice; the answer is 404 again.
+    /// The answer is 404 again.
     pub fn withdraw(&self, path: &str) {
         self.state.lock().items.remove(path);
     }
 
-    /// Answers the next questions, whatever they are, with these codes.
+    /// The answers to the next questions, whatever they are.
     pub fn fail(&self, codes: &[u16]) {
         self.state.lock().failures.extend(codes);
     }
 
-    /// From now on no token lasts longer, whatever is asked for.
     pub fn shorten_tokens(&self, ttl: Duration) {
         self.state.lock().longest_ttl = Some(ttl.as_secs().max(1));
     }
 
-    /// Forgets all tokens, as it may when the instance was stopped.
     pub fn forget_tokens(&self) {
         self.state.lock().tokens.clear();
     }
 
-    /// Everything that was asked so far, in order.
     pub fn asked(&self) -> Vec<Asked> {
         self.state.lock().asked.clone()
     }
 
-    /// How often `path` was answered with `status`.
     pub fn count(&self, path: &str, status: u16) -> usize {
         let state = self.state.lock();
         state.asked.iter().filter(|asked| asked.path == path && asked.status == status).count()

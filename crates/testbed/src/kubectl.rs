@@ -1,5 +1,3 @@
-//! kubectl, as a user runs it.
-
 use anyhow::{Result, ensure};
 use machinist_control_plane::ControlPlane;
 use machinist_control_plane::binaries::{Binary, Sources};
@@ -7,7 +5,7 @@ use tokio::process::Command;
 
 use crate::process;
 
-/// kubectl as the administrator, ready to get arguments. Gets the program first if need be.
+/// As the administrator. Gets the program first if need be.
 pub async fn command(control_plane: &ControlPlane) -> Result<std::process::Command> {
     let program = Sources::from_env()?.find(Binary::Kubectl, None).await?;
     let mut command = std::process::Command::new(program);
@@ -15,8 +13,7 @@ pub async fn command(control_plane: &ControlPlane) -> Result<std::process::Comma
     Ok(command)
 }
 
-/// Runs kubectl as the administrator and returns what it prints. A warning of the API server (a bad security context,
-/// an outdated version) is a failure.
+/// A warning of the API server (a bad security context, an outdated version) is a failure.
 pub async fn kubectl(
     control_plane: &ControlPlane,
     arguments: &[&str],

@@ -11,10 +11,9 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio_util::task::AbortOnDropHandle;
 
-/// How often the Lease has changed hands when it is created.
+/// At its creation.
 pub const TRANSITIONS: i32 = 7;
 
-/// A Lease with a holder of its own.
 #[derive(Debug, Clone)]
 pub struct ForeignLease {
     leases: Api<Lease>,
@@ -23,7 +22,6 @@ pub struct ForeignLease {
 }
 
 impl ForeignLease {
-    /// Creates it with this holder, acquired and renewed at this time.
     pub async fn create(
         leases: Api<Lease>,
         name: &str,
@@ -45,14 +43,13 @@ impl ForeignLease {
         Ok(Self { leases, name: name.to_owned(), duration })
     }
 
-    /// Renews it once, with this time.
     pub async fn renew(&self, renewed: &str) -> Result<()> {
         let patch = Patch::Merge(json!({"spec": {"renewTime": renewed}}));
         self.leases.patch(&self.name, &PatchParams::default(), &patch).await?;
         Ok(())
     }
 
-    /// The holder and the number of transitions. Fails if the Lease has lost its labels.
+    /// Fails if the Lease has lost its labels.
     pub async fn holder(&self) -> Result<(String, i32)> {
         let lease = self.leases.get(&self.name).await?;
         let owner = lease.labels().get("owner");
@@ -62,7 +59,7 @@ impl ForeignLease {
         Ok((holder, spec.lease_transitions.unwrap_or_default()))
     }
 
-    /// Renews it many times within its duration, until it is stopped.
+    /// Many times within its duration.
     pub fn keep_renewing(&self, time: impl Fn() -> String + Send + 'static) -> Renewals {
         let pauses = Arc::new(Mutex::new(Pauses { last: Instant::now(), longest: Duration::ZERO }));
         let (lease, seen) = (self.clone(), Arc::clone(&pauses));
@@ -87,14 +84,13 @@ struct Pauses {
 }
 
 impl Pauses {
-    /// A renewal that began at this time has succeeded.
+    /// Of a renewal that has succeeded.
     fn end(&mut self, began: Instant) {
         self.longest = self.longest.max(self.last.elapsed());
         self.last = began;
     }
 }
 
-/// A holder that renews its Lease until this is dropped.
 #[derive(Debug)]
 pub struct Renewals {
     _task: AbortOnDropHandle<()>,
@@ -103,8 +99,7 @@ pub struct Renewals {
 }
 
 impl Renewals {
-    /// Stops renewing. Returns whether the Lease was never without a renewal for as long as it lasts: on a machine that
-    /// stalls, another process may take it over.
+    /// Whether no pause was as long as the Lease lasts: on a machine that stalls, another process may take it over.
     pub fn stop(self) -> bool {
         let mut pauses = self.pauses.lock();
         pauses.end(Instant::now());

@@ -1,8 +1,5 @@
-//! OpenShift's own definitions of Machines and MachineSets, for tests that must hold on a real OpenShift too.
-//!
-//! They come from the Go module that OpenShift publishes them in, pinned in `tools/control-plane/openshift-crds`;
-//! `go.sum` fixes their content. Go keeps the module in its own cache, so the network is used once per machine.
-//! Nothing is copied into this repository.
+//! They come from the Go module that OpenShift publishes, pinned in `tools/control-plane/openshift-crds`. Go caches it,
+//! so the network is used once per machine, and nothing is copied into this repository.
 
 use anyhow::{Context, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -18,16 +15,14 @@ const MODULE_FILES: [(&str, &str); 2] = [
 const MANIFESTS: &str = "machine/v1beta1/zz_generated.crd-manifests";
 const KINDS: [&str; 2] = ["machines", "machinesets"];
 
-/// Which of OpenShift's feature sets the definitions are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FeatureSet {
-    /// What a cluster has by default.
     Default,
-    /// With every gate open, among them the migration to Cluster API.
+    /// Every gate is open, among them the migration to Cluster API.
     CustomNoUpgrade,
 }
 
-/// OpenShift's definitions of Machine and MachineSet, in this order.
+/// Machine, then MachineSet.
 pub async fn openshift_crds(set: FeatureSet) -> Result<Vec<Value>> {
     let module = go_module::folder_of(&MODULE_FILES, MODULE).await;
     let folder = module.context("cannot get OpenShift's definitions with Go")?.join(MANIFESTS);

@@ -1,26 +1,15 @@
-//! Waiting for something to become true, with a deadline and a message with what was seen instead.
-//!
-//! Input: a check that returns `Ok(value)` when it is satisfied and `Err(reason)` when it is not yet.
-//! Output: the value, or one error that names what was waited for and the last reason.
-//! Invariant: the check runs at least once, however short the deadline is, and a check that hangs is
-//! given up at the deadline.
-//! Not here: waiting for processes or ports.
+//! The check runs at least once, however short the deadline is, and a check that hangs is given up at the deadline.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 
-/// The pause after the first failed check; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
-/// The longest pause between two checks.
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
-/// The pause between two looks at something that must stay true.
 const LOOK: Duration = Duration::from_millis(50);
-/// What a single check gets when the deadline has already passed.
+/// For a check when the deadline has already passed.
 const LAST_CHANCE: Duration = Duration::from_secs(1);
 
-/// Repeats `check` until it is `Ok`, for at most `deadline`.
-///
 /// `what` completes the sentence "waited for …".
 pub async fn eventually<T, C, F>(deadline: Duration, what: &str, mut check: C) -> Result<T>
 where
@@ -48,7 +37,7 @@ where
     }
 }
 
-/// Fails as soon as `check` does, within `length`. The check runs at least once.
+/// Fails as soon as `check` does. The check runs at least once.
 pub async fn holds_for(
     length: Duration,
     what: &str,

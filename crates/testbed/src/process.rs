@@ -1,5 +1,3 @@
-//! Programs as child processes of a test: run to their end, or running with a log that is kept.
-//!
 //! Every child ends with the test process ([`children`]) and no call waits for one without a deadline.
 
 use std::net::SocketAddr;
@@ -19,12 +17,10 @@ use crate::poll;
 
 /// Far more than a child takes to end or to log something on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(240);
-/// How many lines of a log are shown when a test fails.
 const SHOWN: usize = 60;
 
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
-/// Runs the command to its end with this stdin, and returns what it printed.
 pub async fn output(command: &mut Command, stdin: &str) -> Result<Output> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = children::spawn(command)?;
@@ -37,18 +33,16 @@ pub async fn output(command: &mut Command, stdin: &str) -> Result<Output> {
     Ok(tokio::time::timeout(PATIENCE, both).await.context("the process does not end")??)
 }
 
-/// A program that is to be started with nothing in its environment but what the test sets.
+/// Nothing is in its environment but what the test sets.
 #[derive(Debug)]
 pub struct Launch {
-    /// To add arguments and variables.
     pub command: Command,
     home: TempDir,
     log: PathBuf,
 }
 
 impl Launch {
-    /// The program, in a home of its own and without the metadata service of AWS. Its stderr goes to a file in the
-    /// folder `logs` whose name begins with `name`.
+    /// In a home of its own and without the metadata service of AWS; its stderr goes to a file in `logs`.
     pub fn new(program: impl AsRef<Path>, logs: &str, name: &str) -> Result<Self> {
         std::fs::create_dir_all(logs)?;
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
@@ -66,7 +60,6 @@ impl Launch {
         Ok(Self { command, home, log })
     }
 
-    /// Sets `KUBECONFIG` to a file in its home with this content.
     pub fn kubeconfig(&mut self, content: &str) -> Result<()> {
         let path = self.home.path().join("kubeconfig");
         std::fs::write(&path, content)?;
@@ -74,7 +67,6 @@ impl Launch {
         Ok(())
     }
 
-    /// Starts it.
     pub fn start(mut self) -> Result<Process> {
         let child = children::spawn(&mut self.command)?;
         let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
@@ -82,7 +74,7 @@ impl Launch {
     }
 }
 
-/// A running program. Dropping it kills it.
+/// Dropping it kills it.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -92,22 +84,20 @@ pub struct Process {
 }
 
 impl Process {
-    /// Whether the identity of a Lease's holder is that of this process.
+    /// By the identity of a Lease's holder.
     pub fn is_called(&self, identity: &str) -> bool {
         identity.contains(&format!("_{}_", self.pid.as_raw_nonzero()))
     }
 
-    /// The folder that is its home and has its temporary files.
+    /// It has its temporary files, too.
     pub fn home(&self) -> &Path {
         self.home.path()
     }
 
-    /// Everything that it has logged so far.
     pub fn log(&self) -> Result<String> {
         Ok(std::fs::read_to_string(&self.log)?)
     }
 
-    /// Waits until it has logged this.
     pub async fn until_logged(&self, text: &str) -> Result<()> {
         poll::eventually(PATIENCE, text, || async {
             let log = self.log()?;
@@ -117,7 +107,7 @@ impl Process {
         .await
     }
 
-    /// Waits until it listens at so many addresses, in the order of its log, be that for people or JSON.
+    /// In the order of its log, be that for people or JSON.
     pub async fn addresses<const N: usize>(&self) -> Result<[SocketAddr; N]> {
         poll::eventually(PATIENCE, "the process to listen", || async {
             let log = self.log()?;
@@ -127,30 +117,25 @@ impl Process {
         .await
     }
 
-    /// Fails if the process has ended.
     pub fn ensure_alive(&mut self) -> Result<()> {
         let ended = self.child.try_wait()?;
         ensure!(ended.is_none(), "the process has ended: {ended:?}");
         Ok(())
     }
 
-    /// Sends a signal.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         rustix::process::kill_process(self.pid, signal).context("signal")
     }
 
-    /// Kills it with SIGKILL and waits until it is gone.
     pub async fn kill(&mut self) -> Result<()> {
         self.child.kill().await.context("kill -9")
     }
 
-    /// Waits until it ends by itself.
     pub async fn ended(&mut self) -> Result<ExitStatus> {
         let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
         Ok(ended.context("the process does not end")??)
     }
 
-    /// Sends SIGTERM, and returns how it ended and how long that took.
     pub async fn terminate(&mut self) -> Result<(ExitStatus, Duration)> {
         let start = Instant::now();
         self.signal(Signal::TERM)?;
@@ -170,7 +155,6 @@ impl Drop for Process {
     }
 }
 
-/// The address in a line that says so.
 fn listening(line: &str) -> Option<SocketAddr> {
     let (_, rest) = line.split_once("listening")?.1.split_once("address")?;
     rest.trim_start_matches(['"', ':', '=']).split(['"', ' ']).next()?.parse().ok()

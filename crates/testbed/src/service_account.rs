@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 /// Longer than any test; such a client does not renew its token.
 const LIFETIME_SECONDS: i64 = 24 * 60 * 60;
 
-/// A token of an existing account.
 pub async fn token(control_plane: &ControlPlane, namespace: &str, name: &str) -> Result<String> {
     let accounts = Api::<ServiceAccount>::namespaced(control_plane.client()?, namespace);
     let request = TokenRequest {
@@ -31,7 +30,6 @@ pub async fn token(control_plane: &ControlPlane, namespace: &str, name: &str) ->
         .with_context(|| format!("no token for service account {namespace}/{name}"))
 }
 
-/// The text of a kubeconfig that acts as an existing account.
 pub async fn kubeconfig(
     control_plane: &ControlPlane,
     namespace: &str,
@@ -43,7 +41,6 @@ pub async fn kubeconfig(
     Ok(kubeconfig.to_string())
 }
 
-/// A client that acts as an existing account.
 pub async fn client(control_plane: &ControlPlane, namespace: &str, name: &str) -> Result<Client> {
     let kubeconfig = kubeconfig(control_plane, namespace, name).await?;
     let (kubeconfig, options) = (Kubeconfig::from_yaml(&kubeconfig)?, KubeConfigOptions::default());

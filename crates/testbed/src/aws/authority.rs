@@ -1,7 +1,4 @@
-//! A private CA for one test run, and the server certificate that it signs.
-//!
-//! Out: the CA as PEM (what `AWS_CA_BUNDLE` or a client takes) and a server configuration for
-//! `localhost` and `127.0.0.1`. The keys never leave memory. Not here: client certificates.
+//! A private CA for one test run, and the server certificate that it signs. The keys never leave memory.
 
 use std::sync::Arc;
 
@@ -13,7 +10,6 @@ use rcgen::{
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// A private certificate authority.
 #[derive(Clone, Debug)]
 pub struct Authority {
     ca_pem: String,
@@ -21,7 +17,6 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// Makes a CA and a server certificate for the loopback names.
     pub fn new() -> Result<Self> {
         let mut ca = CertificateParams::default();
         ca.distinguished_name.push(DnType::CommonName, "machinist test CA");
@@ -48,7 +43,6 @@ impl Authority {
         Ok(Self { ca_pem: ca.pem(), server: Arc::new(server) })
     }
 
-    /// The CA certificate.
     pub fn ca_pem(&self) -> &str {
         &self.ca_pem
     }

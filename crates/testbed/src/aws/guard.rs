@@ -1,5 +1,3 @@
-//! A child process whose output is kept, and which cannot outlive this process.
-
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
@@ -9,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result};
 use machinist_control_plane::children;
 
-/// A running child. Dropping it kills the child and waits for its end.
+/// Its output is kept, and it cannot outlive this process. Dropping it kills it and waits for its end.
 #[derive(Debug)]
 pub(super) struct Guarded {
     child: Child,
@@ -17,7 +15,6 @@ pub(super) struct Guarded {
 }
 
 impl Guarded {
-    /// Starts `program`; its output goes to an unnamed temporary file.
     pub(super) fn start(
         program: &Path,
         arguments: &[&str],
@@ -47,7 +44,6 @@ impl Guarded {
         Ok(self.child.try_wait()?.is_some())
     }
 
-    /// Everything that the child printed so far.
     pub(super) fn output(&self) -> Result<String> {
         let length = usize::try_from(self.output.metadata()?.len())?;
         let mut bytes = vec![0; length];

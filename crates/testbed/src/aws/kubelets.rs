@@ -1,10 +1,5 @@
-//! What the instances of an estate run: each registers a Node some time after its start, and ends the pods that it is
-//! told to end.
-//!
-//! In: an [`Estate`] and an API server. Out: Nodes, called like their instances, with the provider id that a cloud's
-//! own controller would give them. It never deletes a Node, and never registers one twice.
-//!
-//! Not here: heartbeats, and pods that run anything.
+//! The kubelets of an estate's instances. They never delete a Node, never register one twice, send no heartbeats and
+//! run no pods.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,17 +15,16 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::Estate;
 use super::estate::InstanceFacts;
 
-/// The pause between two looks, at least. moto does one thing at a time: half of it is left to others.
+/// moto does one thing at a time: half of it is left to others.
 const PAUSE: Duration = Duration::from_millis(400);
 
-/// The kubelets of an estate. Dropping it silences them.
 #[derive(Debug)]
 pub struct Kubelets {
     _stop: DropGuard,
 }
 
 impl Kubelets {
-    /// Lets instances register at the API server, `boot` after they were first seen running.
+    /// A Node registers `boot` after its instance was first seen running.
     pub fn start(estate: &Arc<Estate>, api_server: &kube::Config, boot: Duration) -> Result<Self> {
         let mut all = All {
             estate: Arc::clone(estate),
@@ -58,9 +52,8 @@ struct All {
     estate: Arc<Estate>,
     client: Client,
     boot: Duration,
-    /// When an instance was first seen running.
     seen: HashMap<String, Instant>,
-    /// The names of the Nodes, which are those of their instances.
+    /// Nodes have the names of their instances.
     registered: HashSet<String>,
 }
 

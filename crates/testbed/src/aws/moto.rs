@@ -1,10 +1,5 @@
-//! The moto process.
-//!
-//! In: the interpreter from [`super::python`]. Out: its address, and a way to empty it.
-//!
-//! Invariants: moto takes a free port by itself and prints it, so there is no gap in which
-//! another process could take the port; it checks images, instance types and key pairs, which it
-//! does not do by default. Not here: anything that makes it behave like AWS (see the front).
+//! moto takes a free port by itself and prints it, so no other process can take the port in between. It checks images,
+//! instance types and key pairs, which it does not do by default.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -26,13 +21,12 @@ const CHECKS: [(&str, &str); 4] = [
     ("PYTHONNOUSERSITE", "1"),
 ];
 
-/// The program that starts a bare one.
 const BARE: &str = include_str!("bare.py");
 
 const ANNOUNCEMENT: &str = "Running on http://127.0.0.1:";
 const START_DEADLINE: Duration = Duration::from_mins(2);
 
-/// A running moto. It ends when this is dropped, and when our process ends in any way.
+/// Ends when dropped, and when our process ends in any way.
 #[derive(Debug)]
 pub struct Moto {
     process: Guarded,
@@ -40,13 +34,11 @@ pub struct Moto {
 }
 
 impl Moto {
-    /// Installs moto if this machine has not got it yet, and starts it.
     pub async fn start() -> Result<Self> {
         Self::start_by(["-m", "moto.server"]).await
     }
 
-    /// The same without the images of Amazon, for those who bring their own: it answers several times as fast, and
-    /// does not slow down with what is in it.
+    /// Without the images of Amazon it answers several times as fast, and does not slow down with what is in it.
     pub async fn start_bare() -> Result<Self> {
         Self::start_by(["-c", BARE]).await
     }
@@ -64,17 +56,14 @@ impl Moto {
         Ok(Self { process, upstream })
     }
 
-    /// Where moto itself listens, without the front.
     pub fn address(&self) -> SocketAddr {
         self.upstream.address()
     }
 
-    /// The id of the Python process.
     pub fn process_id(&self) -> u32 {
         self.process.process_id()
     }
 
-    /// Empties moto: every account, every region.
     pub async fn reset(&self) -> Result<()> {
         let answer = self.upstream.post("/moto-api/reset").await?;
         ensure!(answer.status.is_success(), "moto refused to be reset");
@@ -86,7 +75,6 @@ impl Moto {
     }
 }
 
-/// Waits until moto prints where it listens; from then on it accepts connections.
 async fn announced_port(process: &mut Guarded) -> Result<u16> {
     let deadline = Instant::now() + START_DEADLINE;
     loop {
@@ -104,7 +92,7 @@ async fn announced_port(process: &mut Guarded) -> Result<u16> {
     }
 }
 
-/// The port in the announcement, once its line is complete.
+/// None until the line is complete.
 fn port_in(output: &str) -> Option<u16> {
     let (_, rest) = output.split_once(ANNOUNCEMENT)?;
     let (port, _) = rest.split_once('\n')?;

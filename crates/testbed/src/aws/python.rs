@@ -1,12 +1,6 @@
-//! The virtual environment that moto runs in.
-//!
-//! In: `python3` and the pinned list `tools/moto/requirements.txt`, compiled in.
-//! Out: the interpreter of a complete environment in the cache folder.
-//!
-//! Invariants: an environment appears under its name only when it is complete (it is made next to
-//! it and renamed), one process at a time makes it (a lock file that the kernel releases when its
-//! holder dies), and it is recreated when the pins change. It is used through
-//! `bin/python -m`, because the scripts in `bin` contain the path that they were made under.
+//! The virtual environment of moto. It appears under its name only when it is complete, one process at a time makes
+//! it (a lock file that the kernel releases when its holder dies), and it is recreated when the pins change. It is
+//! used through `bin/python -m`, because the scripts in `bin` contain the path that they were made under.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -22,7 +16,7 @@ const HOW_TO_GET_PYTHON: &str = "moto needs Python 3.11 or newer with its venv a
      `apt install python3 python3-venv python3-pip` (Debian, Ubuntu), `dnf install python3 python3-pip` \
      (Fedora), `brew install python` (macOS), or https://www.python.org/downloads/";
 
-/// The interpreter of the environment, which is made first if need be. Blocks.
+/// Blocks.
 pub(super) fn interpreter() -> Result<PathBuf> {
     let version = PINS
         .lines()

@@ -1,5 +1,4 @@
-//! moto behind the front, until it is interrupted: for trying things by hand, and for the test
-//! that kills its owner.
+//! moto behind the front until it is interrupted: to try things by hand, and for the test that kills its owner.
 
 use std::io::Write;
 

@@ -1,8 +1,5 @@
-//! A control plane from the command line.
-//!
-//! `control-plane` runs one until Ctrl-C or SIGTERM and prints how to reach it;
-//! `control-plane fetch` only gets the programs named after it (without names: all of the default version), so that a
-//! slow first build happens at a terminal and not inside a test.
+//! `control-plane` runs one until Ctrl-C or SIGTERM; `control-plane fetch` only gets the programs named after it
+//! (default: all), so that a slow first build happens at a terminal and not inside a test.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -1,9 +1,7 @@
-//! The difference of two end states as a person wants to read it.
-
 use serde_json::Value;
 use similar::TextDiff;
 
-/// A unified diff of the two states, printed with one field per line; empty when they are equal.
+/// Empty when they are equal.
 pub(super) fn unified(undisturbed: &Value, disturbed: &Value) -> String {
     if undisturbed == disturbed {
         return String::new();

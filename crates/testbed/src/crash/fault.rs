@@ -1,30 +1,24 @@
-//! The ways in which a write is made to fail.
-
 use std::fmt;
 
 use crate::faults::{Effect, Gate};
 
-/// What happens at a crash point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
-    /// The subject dies before the write has reached the API server.
+    /// Before the write has reached the API server.
     DieBefore,
-    /// The write is carried out, the subject dies before it gets the answer.
+    /// The write is carried out, but not answered.
     DieAfter,
-    /// The write is carried out, the answer is lost, the subject lives on.
+    /// As `DieAfter`, but the subject lives on.
     LoseAnswer,
-    /// 409 `Conflict`, and nothing was written.
     Conflict409,
     /// 429 with `Retry-After: 1`.
     TooMany429,
-    /// 500.
     Error500,
     /// Not carried out and never answered.
     Timeout,
 }
 
 impl Fault {
-    /// Every fault there is.
     pub const ALL: [Self; 7] = [
         Self::DieBefore,
         Self::DieAfter,
@@ -35,13 +29,11 @@ impl Fault {
         Self::Timeout,
     ];
 
-    /// Whether the subject dies of it.
     pub const fn is_deadly(self) -> bool {
         matches!(self, Self::DieBefore | Self::DieAfter)
     }
 
-    /// What the proxy has to do. A deadly fault parks the write at the gate, which is where the
-    /// subject is killed.
+    /// A deadly fault parks the write at the gate, which is where the subject is killed.
     pub(super) fn effect(self, gate: &Gate) -> Effect {
         match self {
             Self::DieBefore => Effect::Hold(gate.clone()),

@@ -1,7 +1,3 @@
-//! Learns the crash points of a scenario, then has every fault tried at every point.
-//!
-//! Not here: a single run (`trial`).
-
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -23,27 +19,22 @@ use crate::World;
 /// Runs that a fault gets to find its point.
 const OCCASIONS: usize = 3;
 
-/// What is run and how patiently.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Faults to try.
     pub faults: Vec<Fault>,
-    /// Which pairs of point and fault are run.
     pub sample: Sample,
-    /// Worlds at once on each API server. Where kinds are cluster-scoped, use 1, or a scenario that keeps them apart
-    /// ([`Scenario::prepare`]).
+    /// On each API server. Where kinds are cluster-scoped, use 1, or a [`Scenario::prepare`] that keeps them apart.
     pub parallel: usize,
-    /// Time for one run of the scenario, recovery included.
+    /// Of one run, recovery included.
     pub deadline: Duration,
     /// A world is settled when the subject has not written for this long.
     pub settle: Duration,
-    /// Beginning of the subject's user agents.
+    /// The prefix by which the subject's requests are known.
     pub user_agents: String,
     /// Whether writes to Leases are crash points, too.
     pub leases: bool,
-    /// Whether every world has a simulated cloud, and how much faster than real time its clock goes.
+    /// How much faster than real time the clock of the simulated cloud goes.
     pub cloud: Option<f64>,
-    /// Whether every world has AWS.
     pub aws: bool,
 }
 
@@ -63,27 +54,25 @@ impl Default for Options {
     }
 }
 
-/// A subject and a scenario, ready to be tried.
 #[derive(Debug)]
 pub struct Harness<S, C> {
     subject: S,
     scenario: Arc<C>,
     api_servers: Vec<kube::Config>,
     options: Options,
-    /// How many worlds there are at once.
     places: usize,
     motos: Motos,
 }
 
 impl<S: Subject, C: Scenario> Harness<S, C> {
-    /// Worlds are spread over the API servers; each is reached with the given (admin) identity.
+    /// The API servers are reached with the given (admin) identity.
     pub fn new(subject: S, scenario: C, api_servers: Vec<kube::Config>, options: Options) -> Self {
         let places = options.parallel.max(1) * api_servers.len();
         let (scenario, motos) = (Arc::new(scenario), Motos::new(places));
         Self { subject, scenario, api_servers, options, places, motos }
     }
 
-    /// Learns, tries every chosen pair, and reports. An error means that nothing could be tried.
+    /// An error means that nothing could be tried.
     pub async fn run(&self) -> Result<Report> {
         let start = Instant::now();
         let Learned { points, end } = self.learn().await?;
@@ -126,8 +115,7 @@ impl<S: Subject, C: Scenario> Harness<S, C> {
         })
     }
 
-    /// One fault at one point. How often a write is made can depend on who is faster; a run in which the fault found
-    /// no occasion has proven nothing, neither good nor bad, and is made again.
+    /// How often a write is made can depend on who is faster: a run in which the fault found no occasion is repeated.
     async fn disturbed(
         &self,
         place: usize,
@@ -144,13 +132,11 @@ impl<S: Subject, C: Scenario> Harness<S, C> {
         self.trial(place).await?.disturbed(point, fault, end).await
     }
 
-    /// The crash points of an undisturbed run, in the order in which they were met.
     pub async fn points(&self) -> Result<Vec<CrashPoint>> {
         Ok(self.learn().await?.points)
     }
 
-    /// Runs undisturbed, twice: a scenario that differs from itself cannot show anything, and what only one of the two
-    /// has repeated depends on who is faster.
+    /// Twice: a scenario that differs from itself shows nothing, and what only one run has repeated depends on timing.
     async fn learn(&self) -> Result<Learned> {
         ensure!(!self.api_servers.is_empty(), "the harness needs an API server");
         let undisturbed = async || self.trial(0).await?.undisturbed().await;
@@ -169,7 +155,6 @@ impl<S: Subject, C: Scenario> Harness<S, C> {
         Ok(first)
     }
 
-    /// A fresh world at this place, with everything for one run.
     async fn trial(&self, place: usize) -> Result<Trial<'_, S, C>> {
         let api_server = &self.api_servers[place % self.api_servers.len()];
         // Before the world's time begins.

@@ -1,5 +1,3 @@
-//! A subject inside the test: a future on a tokio runtime of its own, which dies with its calls pending.
-
 use std::{fmt, time::Duration};
 
 use anyhow::{Context, Result};
@@ -8,14 +6,13 @@ use tokio::{runtime::Runtime, task::JoinHandle};
 
 use super::{Launch, Running, Subject};
 
-/// Threads of one instance: two, so that its tasks really run in parallel.
+/// Two, so that the tasks really run in parallel.
 const WORKER_THREADS: usize = 2;
-/// How long blocking calls of a dead instance are waited for.
+/// For blocking calls of a dead instance.
 const BLOCKING_CALLS: Duration = Duration::from_secs(5);
 
 type Main = dyn Fn(Launch) -> BoxFuture<'static, Result<()>> + Send + Sync;
 
-/// Runs a closure as the subject.
 pub struct RuntimeSubject(Box<Main>);
 
 impl RuntimeSubject {
@@ -50,7 +47,6 @@ impl Subject for RuntimeSubject {
     }
 }
 
-/// A started runtime.
 #[derive(Debug)]
 pub struct RunningRuntime {
     runtime: Option<Runtime>,
@@ -61,8 +57,7 @@ impl Running for RunningRuntime {
     async fn kill(mut self) -> Result<Option<String>> {
         let ended = self.main.is_finished();
         if let Some(runtime) = self.runtime.take() {
-            // Every task is dropped where it waits. Waiting for the threads makes sure that nothing of
-            // the old instance runs beside the new one.
+            // Waiting for the threads makes sure that nothing of the old instance runs beside the new one.
             tokio::task::spawn_blocking(move || runtime.shutdown_timeout(BLOCKING_CALLS))
                 .await
                 .context("ending the subject's runtime")?;

@@ -1,12 +1,9 @@
-//! Sees the subject's writes among all requests, and names them as the scenario wants.
-
 use std::sync::Arc;
 
 use super::{CrashPoint, Options, Scenario, point::Write};
 use crate::World;
 use crate::faults::{ApiRequest, LogEntry, Match};
 
-/// Which requests are crash points, and what they are called.
 #[derive(Debug)]
 pub(super) struct Lens<C> {
     scenario: Arc<C>,
@@ -30,7 +27,6 @@ impl<C: Scenario> Lens<C> {
         Write::of(request, &self.user_agents, &self.scenario.label(request))
     }
 
-    /// The points that were met in this world so far.
     pub(super) fn points(&self, world: &World) -> Vec<CrashPoint> {
         let entries = world.proxy.log().entries();
         let writes: Vec<_> = entries.iter().filter(|entry| self.counts(&entry.request)).collect();
@@ -41,7 +37,6 @@ impl<C: Scenario> Lens<C> {
         writes.iter().zip(points).filter_map(sure).collect()
     }
 
-    /// The subject's writes in this world, one per line, for people.
     pub(super) fn trace(&self, world: &World) -> String {
         let entries = world.proxy.log().entries();
         let writes = entries.iter().filter(|entry| self.counts(&entry.request));

@@ -1,12 +1,7 @@
-//! The crash harness: every write of a controller is made to fail in every way, one at a time.
+//! Every write of a controller is made to fail in every way, one at a time: a [`Scenario`] runs once undisturbed, then
+//! for every [`CrashPoint`] and [`Fault`] in a [`World`](crate::World) of its own, with the same end state.
 //!
-//! A [`Scenario`] is run once undisturbed in front of a [`Subject`] (the controller). Each write that the subject made
-//! is a [`CrashPoint`]. Then, for every point and every [`Fault`], the scenario runs again in a
-//! [`World`](crate::World) of its own, the fault strikes at that point, and the end state must be the one of the
-//! undisturbed run. The result is a [`Report`].
-//!
-//! Invariants: one fault per world; a point that is not met again is a failure; the user of the scenario talks to the
-//! API server directly. How faults reach the wire is in [`crate::faults`].
+//! Invariants: one fault per world; a point that is not met again is a failure; the user goes past the proxy.
 
 mod diff;
 mod fault;

@@ -1,24 +1,16 @@
-//! Makes the states of two runs comparable: what differs by nature is replaced by a stable stand-in.
-//!
-//! - dropped: `resourceVersion`, `managedFields`, `creationTimestamp`, `generation`, `selfLink`
-//! - uids become `<uid of Kind/name>` wherever they occur, unknown ones `<uid>`; the namespace becomes
-//!   `<namespace>`; times become `<time>`
-//! - names made by `generateName` become `prefix#1`, `prefix#2`, …
-//! - `observedGeneration` becomes `<current>` or `<outdated>`
-//!
-//! Invariant: nothing else changes, so a duplicate, a leftover or a wrong value stays visible.
+//! Makes the states of two runs comparable: what differs by nature is dropped or replaced by a stable stand-in. Nothing
+//! else changes, so a duplicate, a leftover or a wrong value stays visible.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
 use serde_json::{Map, Value};
 
-/// Fields of `metadata` that differ between runs with the same result.
+/// Differs between runs with the same result.
 const NOISE: [&str; 5] =
     ["resourceVersion", "managedFields", "creationTimestamp", "generation", "selfLink"];
 
 type Rename = Arc<dyn Fn(&Value) -> Option<String> + Send + Sync>;
 
-/// Normalises the objects of one namespace.
 #[derive(Clone)]
 pub struct Normaliser {
     namespace: String,
@@ -32,13 +24,11 @@ impl fmt::Debug for Normaliser {
 }
 
 impl Normaliser {
-    /// For objects of this namespace.
     pub fn new(namespace: &str) -> Self {
         Self { namespace: namespace.to_owned(), rename: None }
     }
 
-    /// A stable name for objects whose own name depends on the run in another way than by
-    /// `generateName`, for example on a uid. Objects that get the same name are numbered.
+    /// For names that depend on the run, but not by `generateName`. Objects that get the same name are numbered.
     #[must_use]
     pub fn rename(
         mut self,
@@ -48,7 +38,6 @@ impl Normaliser {
         self
     }
 
-    /// The comparable form.
     pub fn normalise(&self, objects: Vec<Value>) -> Value {
         let mut objects: Vec<(String, Value)> =
             objects.into_iter().map(|object| (self.stable_name(&object), object)).collect();
@@ -79,8 +68,7 @@ impl Normaliser {
             .unwrap_or_default()
     }
 
-    /// What is replaced by what, longest first so that no replacement spoils another. `call` names an
-    /// object as `Kind/name`, or as nothing at all where names are not known yet.
+    /// Longest first, so that no replacement spoils another. `call` names an object, or nothing if names are unknown.
     fn substitutes_for(
         &self,
         objects: &[&Value],

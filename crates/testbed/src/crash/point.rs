@@ -1,13 +1,9 @@
-//! Crash points: the writes of a subject, named so that they can be found again in another run.
-//!
-//! Invariant: the name does not depend on the order in which parallel workers get their turn, because it
-//! counts per object and not per run.
+//! The name of a crash point does not depend on the order of parallel workers: it counts per object and not per run.
 
 use std::{collections::HashMap, fmt};
 
 use crate::faults::{ApiRequest, Verb};
 
-/// What is written, without saying for the how-many-th time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Write {
     controller: String,
@@ -17,8 +13,7 @@ pub(super) struct Write {
 }
 
 impl Write {
-    /// `label` is the scenario's name for the object; a namespace in it is replaced, as it differs
-    /// between runs.
+    /// `label` is the scenario's name for the object; a namespace in it is replaced, as it differs between runs.
     pub(super) fn of(request: &ApiRequest, agents: &str, label: &str) -> Self {
         let agent = request.user_agent.strip_prefix(agents).unwrap_or(&request.user_agent);
         let mut resource = request.resource.clone();
@@ -38,7 +33,7 @@ impl Write {
     }
 }
 
-/// One write of the undisturbed run: the `nth` one of its kind, counted from 1.
+/// The `nth` write of its kind in the undisturbed run, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CrashPoint {
     pub(super) write: Write,
@@ -46,7 +41,6 @@ pub struct CrashPoint {
 }
 
 impl CrashPoint {
-    /// The points in a sequence of writes, in that order.
     pub(super) fn in_sequence(writes: impl IntoIterator<Item = Write>) -> Vec<Self> {
         let mut counts = HashMap::new();
         let count = |write: Write| {
@@ -57,8 +51,7 @@ impl CrashPoint {
         writes.into_iter().map(count).collect()
     }
 
-    /// Those points of a run whose write the other run has made as often. A write that the other has not made at all
-    /// stays: it has a name that depends on the run, which must be found out and not be passed over.
+    /// A write that the other run has not made at all stays: its name depends on the run, which must come to light.
     pub(super) fn made_as_often_by(points: Vec<Self>, other: &[Self]) -> Vec<Self> {
         let mut most = HashMap::new();
         for Self { write, nth } in other {

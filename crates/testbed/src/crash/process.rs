@@ -14,10 +14,7 @@ use tokio::process::{Child, Command};
 
 use super::{Launch, Running, Subject};
 
-/// How the process is started.
-///
-/// `{namespace}`, `{kubeconfig}` and `{cloud}` in arguments and variables stand for the world's namespace, the path of
-/// a kubeconfig and the URL of the world's cloud; `KUBECONFIG` is always set to the path.
+/// `{namespace}`, `{kubeconfig}` and `{cloud}` in arguments and variables are replaced; `KUBECONFIG` is always set.
 #[derive(Debug)]
 pub struct ProcessSubject {
     program: PathBuf,
@@ -28,7 +25,6 @@ pub struct ProcessSubject {
 }
 
 impl ProcessSubject {
-    /// The program, without arguments.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
@@ -39,21 +35,19 @@ impl ProcessSubject {
         }
     }
 
-    /// Appends arguments.
     #[must_use]
     pub fn args<'a>(mut self, arguments: impl IntoIterator<Item = &'a str>) -> Self {
         self.arguments.extend(arguments.into_iter().map(str::to_owned));
         self
     }
 
-    /// Sets an environment variable.
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Keeps what each instance prints, in `folder/<namespace>-<n>.log`. Otherwise it is thrown away.
+    /// In `folder/<namespace>-<n>.log`; by default it is thrown away.
     #[must_use]
     pub fn output(mut self, folder: impl Into<PathBuf>) -> Self {
         self.output = Some(folder.into());
@@ -100,7 +94,6 @@ impl Subject for ProcessSubject {
     }
 }
 
-/// A started process.
 #[derive(Debug)]
 pub struct RunningProcess {
     child: Child,
@@ -108,7 +101,6 @@ pub struct RunningProcess {
 }
 
 impl RunningProcess {
-    /// The process id, while it runs.
     pub fn id(&self) -> Option<u32> {
         self.child.id()
     }
@@ -119,7 +111,7 @@ impl Running for RunningProcess {
         if let Some(status) = self.child.try_wait()? {
             return Ok(Some(format!("the process had ended: {status}")));
         }
-        // SIGKILL, and wait until the kernel has cleaned up.
+        // This also waits until the kernel has cleaned up.
         self.child.kill().await.context("kill -9")?;
         Ok(None)
     }

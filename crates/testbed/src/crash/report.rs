@@ -1,25 +1,18 @@
-//! What a harness run has found.
-
 use std::{fmt, time::Duration};
 
 use anyhow::{Result, bail};
 
 use super::{CrashPoint, Fault};
 
-/// A run whose end differs from the undisturbed one.
 #[derive(Debug, Clone)]
 pub struct Difference {
-    /// Where the fault struck.
     pub point: CrashPoint,
-    /// Which one it was.
     pub fault: Fault,
-    /// What went wrong on the way: a step that never came true, a subject that ended by itself.
+    /// On the way: a step that never came true, a subject that ended by itself.
     pub problems: Vec<String>,
-    /// Unified diff of the end states, undisturbed against disturbed; empty when only the way was wrong.
+    /// Empty when only the way was wrong.
     pub diff: String,
-    /// The subject's writes in this world, one per line.
     pub writes: String,
-    /// How long the run took.
     pub duration: Duration,
 }
 
@@ -36,22 +29,15 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What a harness run has found. `Display` begins with the summary line.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// Name of the scenario.
     pub scenario: String,
-    /// Every write of the undisturbed run.
     pub points: Vec<CrashPoint>,
-    /// Faults that were tried.
     pub faults: Vec<Fault>,
-    /// How many pairs of point and fault were run.
     pub runs: usize,
-    /// Runs that ended differently.
     pub differences: Vec<Difference>,
-    /// Pairs whose point was not met again: nothing was proven about them, which is a failure.
+    /// The point was not met again: nothing was proven, which is a failure.
     pub unmet: Vec<(CrashPoint, Fault)>,
-    /// How long all of it took.
     pub duration: Duration,
 }
 

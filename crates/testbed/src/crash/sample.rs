@@ -1,44 +1,32 @@
-//! Selects the (point, fault) pairs that are run.
-//!
-//! A sample rotates with the commit, so coverage adds up over commits. The selection depends only on the numbers of
-//! points and faults and on the offset, so it can be repeated.
+//! A sample rotates with the commit, so coverage adds up over commits; a printed offset repeats it.
 
 use std::io::Write;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// One pair in this many is run by default.
 const DEFAULT: usize = 5;
 
 const SAMPLE: &str = "MACHINIST_CRASH";
 const OFFSET: &str = "MACHINIST_CRASH_OFFSET";
 
-/// How many pairs are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sample {
-    /// Every pair.
     All,
     /// At least one pair in `n`, with the faults spread over the points.
     EveryNth {
-        /// One pair in this many.
         n: usize,
-        /// Where to begin.
         offset: usize,
     },
-    /// This many different points, spread evenly, with alternating faults.
+    /// Different points, spread evenly, with alternating faults.
     Spread {
-        /// The number of points.
         count: usize,
-        /// Where to begin.
         offset: usize,
     },
 }
 
 impl Sample {
-    /// Every pair if `MACHINIST_CRASH` is `all` (`make crash`), one in n if it is a number, one in five by default.
-    ///
-    /// The offset is `MACHINIST_CRASH_OFFSET`, or else derived from the commit.
+    /// `MACHINIST_CRASH` is `all` (`make crash`) or n; the offset is `MACHINIST_CRASH_OFFSET`, or else from the commit.
     pub fn from_env() -> Result<Self> {
         let wanted = std::env::var(SAMPLE).ok();
         match parse(wanted.as_deref())? {
@@ -47,20 +35,18 @@ impl Sample {
         }
     }
 
-    /// This many points; the offset is chosen as for [`Self::from_env`].
     pub fn spread(count: usize) -> Result<Self> {
         Ok(Self::Spread { count, offset: offset()? })
     }
 
-    /// The chosen pairs as (index of point, index of fault), by point.
+    /// As (index of point, index of fault), by point.
     pub(super) fn pairs(self, points: usize, faults: usize) -> Vec<(usize, usize)> {
         let all = (0..points).flat_map(|point| (0..faults).map(move |fault| (point, fault)));
         match self {
             Self::All => all.collect(),
             Self::EveryNth { n, offset } => {
                 let n = n.max(1);
-                // Counting along the rows moves the choice by `faults` per point. Where this would
-                // hit the same columns again and again it moves by one instead.
+                // The choice moves by `faults` per point, or by one where that would hit the same columns again.
                 let step = if coprime(faults, n) { faults } else { 1 };
                 let shift = offset % n;
                 all.filter(|(point, fault)| (point * step + fault + shift) % n == 0).collect()
@@ -78,7 +64,7 @@ impl Sample {
     }
 }
 
-/// One pair in how many; `None` is all of them.
+/// `None` is all of them.
 fn parse(wanted: Option<&str>) -> Result<Option<usize>> {
     match wanted {
         None => Ok(Some(DEFAULT)),
@@ -90,7 +76,7 @@ fn parse(wanted: Option<&str>) -> Result<Option<usize>> {
     }
 }
 
-/// Where the sample begins. Printed past the capture of the test harness, because it is needed to repeat a run.
+/// Printed past the capture of the test harness, because it is needed to repeat a run.
 fn offset() -> Result<usize> {
     let offset = match std::env::var(OFFSET) {
         Ok(text) => text.parse().with_context(|| {
@@ -102,7 +88,7 @@ fn offset() -> Result<usize> {
     Ok(offset)
 }
 
-/// The first digits of the commit's hash; 0 where there is no commit.
+/// 0 where there is no commit.
 fn offset_of_commit() -> usize {
     let output = Command::new("git").args(["rev-parse", "--short=7", "HEAD"]).output();
     let commit = output.ok().and_then(|output| String::from_utf8(output.stdout).ok());

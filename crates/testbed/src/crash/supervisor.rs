@@ -1,11 +1,8 @@
-//! Keeps one instance of the subject running in a world, and replaces it when it has to die.
-
 use anyhow::Result;
 use tokio::sync::{Mutex, watch};
 
 use super::{Launch, Running, Subject};
 
-/// The subject of one world.
 pub(super) struct Supervisor<'a, S: Subject> {
     subject: &'a S,
     launch: Launch,
@@ -19,7 +16,7 @@ impl<'a, S: Subject> Supervisor<'a, S> {
         Ok(Self { subject, launch, current, restarts: watch::Sender::new(0) })
     }
 
-    /// Kills the instance, lets something happen while there is none, and starts a fresh one.
+    /// `between` runs while there is no instance.
     pub(super) async fn restart(&self, between: impl Future<Output = Result<()>>) -> Result<()> {
         let mut current = self.current.lock().await;
         if let Some(running) = current.take() {
@@ -31,14 +28,13 @@ impl<'a, S: Subject> Supervisor<'a, S> {
         Ok(())
     }
 
-    /// Waits until a fresh instance has replaced the first one.
     pub(super) async fn restarted(&self) {
         let mut restarts = self.restarts.subscribe();
         // The sender lives as long as `self`, so this cannot fail.
         drop(restarts.wait_for(|restarts| *restarts > 0).await);
     }
 
-    /// Kills the instance for good; returns how it had ended by itself, if it had.
+    /// Returns how it had ended by itself, if it had.
     pub(super) async fn stop(self) -> Result<Option<String>> {
         match self.current.into_inner() {
             Some(running) => running.kill().await,

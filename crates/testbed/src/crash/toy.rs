@@ -1,9 +1,5 @@
-//! A controller small enough to be read at a glance, with two bad habits on request. It is what the
-//! harness itself is tested with, and an example of a subject.
-//!
-//! Parents are ConfigMaps with the label `toy=parent` and a value `a`. Each gets a child whose value
-//! `b` is `a` of its parent; then the parent's annotation `toy/done` says so. A child without a
-//! parent is deleted.
+//! A small controller that the harness itself is tested with. Parents are ConfigMaps with the label `toy=parent` and a
+//! value `a`. Each gets a child whose value `b` is `a`, then the annotation `toy/done`. Orphans are deleted.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -18,15 +14,12 @@ use serde_json::json;
 
 use super::{Launch, RuntimeSubject};
 
-/// Every call must be answered within this time.
 const CALL: Duration = Duration::from_secs(3);
-/// Pause between two reconciles.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How well the toy is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Habit {
-    /// Correct: names come from the parent, writes can be repeated, errors are tried again.
+    /// Names come from the parent, writes can be repeated, errors are tried again.
     Careful,
     /// Children get random names and are counted as made only when the annotation says so.
     Forgetful,
@@ -34,14 +27,13 @@ pub enum Habit {
     Touchy,
 }
 
-/// The toy as a subject inside the test.
 pub fn subject(habit: Habit) -> RuntimeSubject {
     RuntimeSubject::new(move |launch: Launch| async move {
         run(launch.config()?, &launch.namespace, habit).await
     })
 }
 
-/// The whole controller; returns only if it is touchy.
+/// Returns only if it is touchy.
 pub async fn run(mut config: kube::Config, namespace: &str, habit: Habit) -> Result<()> {
     let agent = HeaderValue::from_static("machinist-toy/1");
     config.headers.push((header::USER_AGENT, agent));

@@ -1,7 +1,5 @@
-//! One run of a scenario in a world of its own, undisturbed or with one fault.
-//!
-//! Invariant: a disturbed run passes only if its point was met, every step of the scenario came true,
-//! the end state is the expected one while the subject is quiet, and the subject is still alive.
+//! A disturbed run passes only if its point was met, every step of the scenario came true, the end state is the
+//! expected one while the subject is quiet, and the subject is still alive.
 
 use std::{
     sync::Arc,
@@ -17,27 +15,24 @@ use super::{
 use crate::World;
 use crate::faults::{ApiRequest, Gate, Rule};
 
-/// How long a death may take that has begun, until there is a fresh instance.
+/// From the kill until there is a fresh instance.
 const DEATH: Duration = Duration::from_secs(20);
 
 /// How many times longer than others an undisturbed run is watched before it counts as settled.
 const LEARNING: u32 = 5;
 
-/// What an undisturbed run has taught.
 pub(super) struct Learned {
     pub(super) points: Vec<CrashPoint>,
     pub(super) end: Value,
 }
 
-/// How a disturbed run ended.
 pub(super) enum TrialResult {
     Equal,
-    /// All went well, but the fault found no occasion: nothing is proven.
+    /// The fault found no occasion: nothing is proven.
     Unmet,
     Differs(Box<Difference>),
 }
 
-/// A world and everything for one run in it.
 pub(super) struct Trial<'a, S, C> {
     pub(super) subject: &'a S,
     pub(super) scenario: &'a C,
@@ -123,14 +118,12 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
         })))
     }
 
-    /// Waits for the fresh instance. There is none if the write never came to the place where its sender is killed,
-    /// for example because the sender lost patience on the way. No write is under way any more when this is asked, so
-    /// a death has begun or never will.
+    /// False if the sender gave up before its write came to the gate. No write is under way any more when this is
+    /// asked, so a death has begun or never will.
     async fn has_died(supervisor: &Supervisor<'_, S>) -> bool {
         tokio::time::timeout(DEATH, supervisor.restarted()).await.is_ok()
     }
 
-    /// Waits for the right end, and for the subject to leave it at that.
     async fn ensure_end(&self, expected: &Value) -> Result<()> {
         let check = || async {
             self.ensure_quiet()?;
@@ -146,8 +139,7 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
         self.ensure_quiet_for(self.settle, |request| self.lens.counts(request))
     }
 
-    /// What is learned is compared with every other run, so a subject that waits for a core must not pass for a settled
-    /// one. Leases are renewed for ever.
+    /// A subject that waits for a core must not pass for a settled one. Leases, renewed for ever, do not count.
     fn ensure_settled(&self) -> Result<()> {
         let counts =
             |request: &ApiRequest| self.lens.counts(request) && request.resource != "leases";

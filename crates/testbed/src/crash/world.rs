@@ -1,5 +1,3 @@
-//! What the harness reads from a [`World`]: its objects, and whether the subject is quiet.
-
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -14,7 +12,6 @@ use crate::faults::ApiRequest;
 use crate::world::World;
 
 impl World {
-    /// All objects of these kinds in this world's namespace, as they are.
     pub async fn objects(&self, kinds: &[ApiResource]) -> Result<Vec<Value>> {
         let mut objects = Vec::new();
         for kind in kinds {
@@ -33,14 +30,12 @@ impl World {
         Ok(objects)
     }
 
-    /// All objects of these kinds in this world's namespace, normalised.
     pub async fn state_of(&self, kinds: &[ApiResource]) -> Result<Value> {
         let objects = self.objects(kinds).await?;
         Ok(Normaliser::new(&self.namespace).normalise(objects))
     }
 
-    /// How long the subject has not written: `None` while a write is under way. Only requests for
-    /// which `counts` holds are looked at.
+    /// `None` while a write is under way. Only requests for which `counts` holds are looked at.
     pub(super) fn quiet_for(&self, counts: impl Fn(&ApiRequest) -> bool) -> Option<Duration> {
         let log = self.proxy.log();
         let mut last = Duration::ZERO;

@@ -1,7 +1,5 @@
-//! Response bodies: whole answers, and watch streams that are delayed, thinned out or broken off.
-//!
-//! Invariant: nothing waits for more than one chunk of the API server, so an event is on its way to
-//! the client as soon as it has come in (and its delay is over).
+//! Nothing waits for more than one chunk of the API server, so an event is on its way to the client as soon as it has
+//! come in (and its delay is over).
 
 use std::time::Duration;
 
@@ -16,12 +14,10 @@ use super::{
     log::{Outcome, Ticket},
 };
 
-/// Body of any answer.
 pub(super) type Body = UnsyncBoxBody<Bytes, Cut>;
-/// Pieces of a streamed answer.
 pub(super) type Chunks = BoxStream<'static, Result<Bytes, Cut>>;
 
-/// Ends a connection without (the rest of) an answer; the text says why.
+/// Ends a connection without (the rest of) an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Cut {
     OnPurpose,
@@ -56,7 +52,7 @@ pub(super) fn chunks(body: Incoming) -> Chunks {
     body.into_data_stream().map(|chunk| chunk.map_err(|e| Cut::Upstream(e.to_string()))).boxed()
 }
 
-/// The stream as a body; the ticket is closed when the stream ends.
+/// The ticket is closed when the stream ends.
 pub(super) fn streamed(source: Chunks, ticket: Ticket) -> Body {
     let frames =
         futures::stream::unfold((source, Some(ticket)), |(mut source, mut ticket)| async {
@@ -76,7 +72,6 @@ pub(super) fn streamed(source: Chunks, ticket: Ticket) -> Body {
     BodyExt::boxed_unsync(StreamBody::new(frames))
 }
 
-/// Everything arrives `by` later, in order.
 pub(super) fn delayed(mut source: Chunks, by: Duration) -> Chunks {
     let (sender, receiver) = mpsc::unbounded_channel();
     tokio::spawn(async move {
@@ -101,7 +96,6 @@ pub(super) fn delayed(mut source: Chunks, by: Duration) -> Chunks {
     .boxed()
 }
 
-/// Lines that fit the filter are left out.
 pub(super) fn without(source: Chunks, filter: EventFilter) -> Chunks {
     lines(source)
         .filter(move |line| {
@@ -111,7 +105,6 @@ pub(super) fn without(source: Chunks, filter: EventFilter) -> Chunks {
         .boxed()
 }
 
-/// Breaks off at this time.
 pub(super) fn cut_at(source: Chunks, at: Instant) -> Chunks {
     futures::stream::unfold(source, move |mut source| async move {
         let chunk = tokio::select! {
@@ -123,7 +116,7 @@ pub(super) fn cut_at(source: Chunks, at: Instant) -> Chunks {
     .boxed()
 }
 
-/// The same bytes, cut into lines; an unfinished last line comes as it is.
+/// An unfinished last line comes as it is.
 fn lines(source: Chunks) -> impl Stream<Item = Result<Bytes, Cut>> + Send {
     futures::stream::unfold((source, BytesMut::new()), |(mut source, mut buffer)| async {
         loop {

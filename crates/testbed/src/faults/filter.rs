@@ -1,49 +1,43 @@
-//! Which events of a watch never arrive.
-
 use std::{fmt, sync::Arc};
 
 use serde_json::Value;
 
 type Predicate = Arc<dyn Fn(&Value) -> bool + Send + Sync>;
 
-/// Describes watch events to hide. Parts that are given must all hold; an empty filter hides everything.
+/// Events to hide. Parts that are given must all hold; an empty filter hides everything.
 #[derive(Clone, Default)]
 pub struct EventFilter {
-    /// One of these types (`ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`); empty means any.
+    /// `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`; empty means any.
     pub types: Vec<String>,
-    /// `metadata.name` of the object.
     pub name: Option<String>,
     predicate: Option<Predicate>,
 }
 
 impl EventFilter {
-    /// Every event.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Only events of these types.
     #[must_use]
     pub fn types<'a>(mut self, types: impl IntoIterator<Item = &'a str>) -> Self {
         self.types = types.into_iter().map(str::to_owned).collect();
         self
     }
 
-    /// Only events about the object of this name.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Only events for which `predicate` holds; it sees the whole event, `type` and `object`.
+    /// It sees the whole event, `type` and `object`.
     #[must_use]
     pub fn that(mut self, predicate: impl Fn(&Value) -> bool + Send + Sync + 'static) -> Self {
         self.predicate = Some(Arc::new(predicate));
         self
     }
 
-    /// Whether this line of a watch is to be hidden. A line that is not JSON is never hidden.
+    /// A line that is not JSON is never hidden.
     pub(super) fn hides(&self, line: &[u8]) -> bool {
         let Ok(event) = serde_json::from_slice::<Value>(line) else {
             return false;

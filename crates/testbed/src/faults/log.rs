@@ -1,7 +1,5 @@
-//! What went through the proxy: every request with its time, answer and fate.
-//!
-//! Invariants: an entry is there as soon as the request was read, before any effect; it gets its final
-//! outcome exactly once, also when the client disappears.
+//! An entry is there as soon as the request was read, before any effect; it gets its final outcome exactly once, also
+//! when the client disappears.
 
 use std::{
     fmt,
@@ -13,37 +11,30 @@ use parking_lot::Mutex;
 
 use super::{ApiRequest, Match};
 
-/// How a request ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Not yet.
     InFlight,
-    /// The API server's own answer was delivered.
     Answered,
-    /// The proxy made up an answer.
+    /// By the proxy.
     Injected,
-    /// The connection was closed before anything was forwarded, or in the middle of a watch.
+    /// Before anything was forwarded, or in the middle of a watch.
     Cut,
-    /// The API server carried it out; the client got no answer.
+    /// The API server carried it out.
     AnswerLost,
-    /// The client closed the connection first, or the network was cut.
+    /// Also when the network was cut.
     ClientGone,
-    /// The API server could not be reached or broke off.
     Upstream(String),
 }
 
-/// One request and its fate.
 #[derive(Debug, Clone)]
 pub struct LogEntry {
-    /// When it came in, counted from the start of the proxy.
+    /// Counted from the start of the proxy.
     pub at: Duration,
-    /// What it asked for.
     pub request: Arc<ApiRequest>,
-    /// Status code of the answer of the server or of a rule; also set when the answer was lost.
+    /// Also set when the answer was lost.
     pub status: Option<u16>,
-    /// How it ended.
     pub outcome: Outcome,
-    /// How long it took, once it has ended.
+    /// Once it has ended.
     pub took: Option<Duration>,
 }
 
@@ -72,7 +63,7 @@ struct Inner {
     entries: Mutex<Vec<LogEntry>>,
 }
 
-/// All requests since the start of the proxy, in the order in which they came in.
+/// In the order in which they came in.
 #[derive(Debug, Clone)]
 pub struct RequestLog(Arc<Inner>);
 
@@ -81,17 +72,15 @@ impl RequestLog {
         Self(Arc::new(Inner { start: Instant::now(), entries: Mutex::default() }))
     }
 
-    /// The present, on the scale of [`LogEntry::at`].
+    /// On the scale of [`LogEntry::at`].
     pub fn now(&self) -> Duration {
         self.0.start.elapsed()
     }
 
-    /// A copy of every entry.
     pub fn entries(&self) -> Vec<LogEntry> {
         self.0.entries.lock().clone()
     }
 
-    /// A copy of the entries whose request fits.
     pub fn matching(&self, when: &Match) -> Vec<LogEntry> {
         self.0.entries.lock().iter().filter(|entry| when.fits(&entry.request)).cloned().collect()
     }
@@ -116,7 +105,7 @@ impl fmt::Display for RequestLog {
     }
 }
 
-/// Records how a request ended. Dropped without that, the client is gone.
+/// Dropped without an outcome, the client is gone.
 #[derive(Debug)]
 pub(super) struct Ticket {
     log: RequestLog,

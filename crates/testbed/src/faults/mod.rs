@@ -1,11 +1,6 @@
-//! Fault injection between any Kubernetes client and the API server.
-//!
-//! A [`Proxy`] listens on a loopback port, forwards to the real API server and disturbs the requests that its [`Rule`]s
-//! name. It sits next to the socket, below every retry of the client, so the same mechanism serves a controller inside
-//! the test and one in a process of its own. [`RequestLog`] has everything that went through.
-//!
-//! Invariants: an undisturbed answer is the API server's own, errors included; a watch is streamed event by event; the
-//! first rule that fits decides. Not here: what only AWS does wrong, connection upgrades such as `exec`.
+//! A proxy next to the socket, below every retry of the client, so it serves a controller inside the test and one in a
+//! process of its own. An undisturbed answer is the API server's own, errors included; a watch is streamed event by
+//! event; the first rule that fits decides. Connection upgrades such as `exec` are not supported.
 
 mod body;
 mod filter;

@@ -1,5 +1,3 @@
-//! The state of the wire between clients and proxy: up, cut for a moment, or refusing.
-
 use std::time::Duration;
 
 use tokio::{sync::watch, task::AbortHandle};
@@ -10,17 +8,16 @@ struct State {
     cuts: u64,
 }
 
-/// Shared by the proxy's handle and all of its connections.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Network(watch::Sender<State>);
 
 impl Network {
-    /// Closes every connection that is open now.
+    /// Only those that are open now.
     pub(super) fn cut(&self) {
         self.0.send_modify(|state| state.cuts += 1);
     }
 
-    /// Refuses new connections, and closes those that are open, until it is set to false.
+    /// Also closes those that are open.
     pub(super) fn refuse(&self, refusing: bool) {
         self.0.send_modify(|state| {
             state.refusing = refusing;
@@ -28,14 +25,13 @@ impl Network {
         });
     }
 
-    /// A view for one new connection, or `None` if it is refused.
+    /// `None` if it is refused.
     pub(super) fn connect(&self) -> Option<Link> {
         let states = self.0.subscribe();
         let State { refusing, cuts } = *states.borrow();
         (!refusing).then_some(Link { states, cuts })
     }
 
-    /// Cuts every `period` until the timer is dropped.
     pub(super) fn cut_every(&self, period: Duration) -> CutTimer {
         let network = self.clone();
         let task = tokio::spawn(async move {
@@ -48,7 +44,6 @@ impl Network {
     }
 }
 
-/// One connection's view of the network.
 #[derive(Debug)]
 pub(super) struct Link {
     states: watch::Receiver<State>,
@@ -56,7 +51,6 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Returns when this connection has to be closed.
     pub(super) async fn cut(mut self) {
         let cuts = self.cuts;
         // An error means that the proxy is gone, which closes the connection as well.
@@ -64,7 +58,6 @@ impl Link {
     }
 }
 
-/// Cuts connections periodically for as long as it lives.
 #[derive(Debug)]
 #[must_use = "connections are cut only while the timer lives"]
 pub struct CutTimer(AbortHandle);

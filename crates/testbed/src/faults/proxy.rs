@@ -1,7 +1,3 @@
-//! The proxy itself: a loopback port, a task per connection, and the handle that tests hold.
-//!
-//! Invariant: everything ends when the handle is dropped.
-
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
@@ -21,15 +17,12 @@ use super::{
     upstream::Upstream,
 };
 
-/// How a proxy is set up.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// Hand the caller's `Authorization` header on instead of acting as the given identity, so that
-    /// RBAC judges the caller.
+    /// Hand the caller's `Authorization` header on, so that RBAC judges the caller.
     pub pass_credentials: bool,
 }
 
-/// A fault-injecting proxy in front of a real API server.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -39,12 +32,11 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Starts a proxy that acts with the identity (a client certificate) of `api_server`.
+    /// Acts with the identity (a client certificate) of `api_server`.
     pub async fn start(api_server: &kube::Config) -> Result<Self> {
         Self::start_with(api_server, Options::default()).await
     }
 
-    /// Starts a proxy.
     pub async fn start_with(api_server: &kube::Config, options: Options) -> Result<Self> {
         // Fails when a provider is installed already, which is as good.
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
@@ -64,13 +56,11 @@ impl Proxy {
         Ok(Self { address, shared, network, _stop: stop.drop_guard() })
     }
 
-    /// Where clients connect to: `http://127.0.0.1:port`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Puts another service behind the same port, so that one log has the order of everything and rules hold for all.
-    /// Returns where clients find it; requests to it are described with `name` as their group.
+    /// One log has the order of everything. Requests to the service have `name` as their group.
     pub fn join(&self, name: &str, service: &str) -> Result<String> {
         let under = format!("/clouds/{name}");
         let service = kube::Config::new(service.parse().context("URL of a service")?);
@@ -79,7 +69,7 @@ impl Proxy {
         Ok(format!("{}{under}", self.url()))
     }
 
-    /// A client configuration for this proxy with the given `User-Agent`, without retries.
+    /// Without retries.
     pub fn config(&self, user_agent: &str) -> Result<kube::Config> {
         let mut config = kube::Config::new(self.url().parse()?);
         config.default_retry = false;
@@ -87,12 +77,10 @@ impl Proxy {
         Ok(config)
     }
 
-    /// A kubeconfig (JSON, which is YAML) that points at this proxy.
     pub fn kubeconfig(&self) -> String {
         self.kubeconfig_for(&json!({}))
     }
 
-    /// A kubeconfig with a bearer token, for a proxy that passes credentials on.
     pub fn kubeconfig_with_token(&self, token: &str) -> String {
         self.kubeconfig_for(&json!({ "token": token }))
     }
@@ -109,17 +97,15 @@ impl Proxy {
         format!("{config:#}\n")
     }
 
-    /// Puts a rule into force, behind those that are there.
+    /// Behind those that are there.
     pub fn add_rule(&self, rule: Rule) -> RuleHandle {
         self.shared.rules.add(rule)
     }
 
-    /// Takes all rules back.
     pub fn clear_rules(&self) {
         self.shared.rules.clear();
     }
 
-    /// What went through.
     pub fn log(&self) -> RequestLog {
         self.shared.log.clone()
     }
@@ -129,12 +115,11 @@ impl Proxy {
         self.network.refuse(refuse);
     }
 
-    /// Closes all connections once; clients may reconnect at once.
+    /// Clients may reconnect at once.
     pub fn cut_connections(&self) {
         self.network.cut();
     }
 
-    /// Closes all connections every `period` for as long as the timer lives.
     pub fn cut_connections_every(&self, period: Duration) -> CutTimer {
         self.network.cut_every(period)
     }

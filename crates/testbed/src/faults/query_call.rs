@@ -1,8 +1,4 @@
-//! Calls in the Query protocol of AWS, behind the same proxy as the API server: which ones change something, and how
-//! AWS refuses.
-//!
-//! In: a form with an `Action`, under the path that a cloud called `aws` is joined at. Out: an [`ApiRequest`] whose
-//! resource is the action, as `RunInstances`. Not here: what the call does (`aws::front`).
+//! Calls in the Query protocol of AWS, behind the same proxy as the API server. Their resource is the action.
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -11,7 +7,6 @@ use http::{HeaderValue, Response, StatusCode, header};
 use super::request::header;
 use super::{ApiRequest, Verb};
 
-/// Where a cloud that speaks the protocol is joined.
 pub(super) const UNDER: &str = "/clouds/aws";
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -19,7 +14,6 @@ const READS: [&str; 3] = ["Describe", "Get", "List"];
 /// The version of EC2, which wraps errors in its own way.
 const EC2: &str = "2016-11-15";
 
-/// The call, if this is one.
 pub(super) fn read(parts: &Parts, body: &Bytes) -> Option<ApiRequest> {
     let path = parts.uri.path();
     if !path.starts_with(UNDER) || !header(parts, &header::CONTENT_TYPE).starts_with(FORM) {
@@ -40,7 +34,7 @@ pub(super) fn read(parts: &Parts, body: &Bytes) -> Option<ApiRequest> {
     })
 }
 
-/// A refusal as AWS words it, for a code that an API server would use.
+/// As AWS words it, for a code that an API server would use.
 pub(super) fn error_answer(request: &ApiRequest, code: u16) -> Response<Bytes> {
     let is_ec2 = parameter(&request.body, "Version").is_some_and(|version| version == EC2);
     let (status, word) = match code {

@@ -1,9 +1,4 @@
-//! What a Kubernetes request is about, read from method, path, query, headers and body.
-//!
-//! Input: the raw parts of an HTTP request. Output: an [`ApiRequest`].
-//! Invariant: any request can be described; one that is not about a resource (`/version`) has an
-//! empty `resource`.
-//! Not here: judging or changing the request.
+//! Any request can be described; one that is not about a resource (`/version`) has an empty `resource`.
 
 use std::fmt;
 
@@ -13,31 +8,22 @@ use serde_json::Value;
 
 use super::query_call;
 
-/// What a request does, in the API server's own words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verb {
-    /// Read one object, or a path that is no resource.
+    /// Also a path that is no resource.
     Get,
-    /// Read a collection.
     List,
-    /// Follow a collection.
     Watch,
-    /// POST.
     Create,
-    /// PUT.
     Update,
-    /// PATCH of any type, server-side apply included.
+    /// Of any type, server-side apply included.
     Patch,
-    /// Delete one object.
     Delete,
-    /// Delete a whole collection.
     DeleteCollection,
-    /// HEAD, OPTIONS and the like.
     Other,
 }
 
 impl Verb {
-    /// Whether the verb changes what is stored.
     pub const fn is_write(self) -> bool {
         matches!(
             self,
@@ -45,7 +31,6 @@ impl Verb {
         )
     }
 
-    /// The name that RBAC and the audit log use.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -67,27 +52,19 @@ impl fmt::Display for Verb {
     }
 }
 
-/// One request, described.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiRequest {
-    /// The `User-Agent` header, empty when there is none.
     pub user_agent: String,
-    /// What it does.
     pub verb: Verb,
-    /// API group, empty for the core group; for a cloud behind the same proxy its name.
+    /// Empty for the core group; for a cloud behind the same proxy its name.
     pub group: String,
-    /// Plural name of the resource, empty for a path that is none.
+    /// Plural; empty for a path that is none.
     pub resource: String,
-    /// `status`, `scale`, `eviction`, …
     pub subresource: Option<String>,
-    /// Namespace from the path.
     pub namespace: Option<String>,
-    /// Name from the path; for a create from the body: `metadata.name`, or `metadata.generateName`
-    /// followed by `*`; for an Event the object it is about and its reason.
+    /// For a create from the body, `generateName` followed by `*`; for an Event the object it is about and its reason.
     pub name: Option<String>,
-    /// Path as it was asked for, for people.
     pub path: String,
-    /// The whole request body.
     pub body: Bytes,
 }
 
@@ -116,17 +93,15 @@ impl ApiRequest {
         }
     }
 
-    /// Whether it is a call to AWS or what stands in for it, and not to the API server.
+    /// To AWS or what stands in for it.
     pub fn is_query_call(&self) -> bool {
         self.verb != Verb::Other && self.path.starts_with(query_call::UNDER)
     }
 
-    /// Whether it changes what is stored.
     pub const fn is_write(&self) -> bool {
         self.verb.is_write()
     }
 
-    /// The body as JSON, if it is some.
     pub fn json(&self) -> Option<Value> {
         serde_json::from_slice(&self.body).ok()
     }
@@ -163,7 +138,6 @@ pub(super) fn header<'a>(parts: &'a Parts, name: &http::HeaderName) -> &'a str {
     parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// What the path names.
 #[derive(Default)]
 struct Target {
     group: String,
@@ -174,7 +148,7 @@ struct Target {
 }
 
 impl Target {
-    /// Follows the rules by which the API server reads its own paths.
+    /// By the rules of the API server.
     fn parse(path: &str) -> Self {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let (group, mut rest) = match parts.as_slice() {

@@ -1,7 +1,5 @@
-//! The rules in force, and how often each was met and has acted.
-//!
-//! Invariants: rules are tried in the order in which they were added; one that still skips, or is used
-//! up, lets later rules have their turn.
+//! Rules are tried in the order in which they were added; one that still skips, or is used up, lets later rules have
+//! their turn.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,7 +23,6 @@ struct Book {
     entries: Vec<Entry>,
 }
 
-/// A shared, ordered list of rules.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rulebook(Arc<Mutex<Book>>);
 
@@ -43,7 +40,7 @@ impl Rulebook {
         self.0.lock().entries.clear();
     }
 
-    /// The effect for this request, if a rule has one; counts it.
+    /// Counts the request.
     pub(super) fn effect_for(&self, request: &ApiRequest) -> Option<Effect> {
         let mut book = self.0.lock();
         for entry in &mut book.entries {
@@ -62,7 +59,6 @@ impl Rulebook {
     }
 }
 
-/// A rule that is in force: how often it has acted, and a way to take it back.
 #[derive(Debug)]
 pub struct RuleHandle {
     id: u64,
@@ -71,12 +67,11 @@ pub struct RuleHandle {
 }
 
 impl RuleHandle {
-    /// How many requests it has disturbed.
     pub fn hits(&self) -> u32 {
         *self.hits.borrow()
     }
 
-    /// Waits until it has disturbed `count` requests in all.
+    /// `count` in all, also before this call.
     pub async fn hit(&self, count: u32, deadline: Duration) -> Result<()> {
         let mut hits = self.hits.clone();
         match tokio::time::timeout(deadline, hits.wait_for(|hits| *hits >= count)).await {
@@ -86,7 +81,6 @@ impl RuleHandle {
         }
     }
 
-    /// Waits until it has disturbed a request, for ever if need be.
     pub async fn struck(&self) {
         let mut hits = self.hits.clone();
         if hits.wait_for(|hits| *hits > 0).await.is_err() {
@@ -95,7 +89,7 @@ impl RuleHandle {
         }
     }
 
-    /// Takes the rule back; requests that it has parked stay parked.
+    /// Requests that it has parked stay parked.
     pub fn remove(&self) {
         self.book.0.lock().entries.retain(|entry| entry.id != self.id);
     }

@@ -1,7 +1,5 @@
-//! Applies the rules to one request.
-//!
-//! Invariant: a request that was forwarded is finished at the API server even if its client is gone
-//! meanwhile, as it would be on a real network.
+//! A request that was forwarded is finished at the API server even if its client is gone meanwhile, as it would be on
+//! a real network.
 
 use std::sync::Arc;
 
@@ -21,13 +19,12 @@ use super::{
     upstream::{Upstream, without_hop_by_hop},
 };
 
-/// What every request needs.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) rules: Rulebook,
     pub(super) log: RequestLog,
     pub(super) upstream: Arc<Upstream>,
-    /// Other services that are reached through the same port, each under a path of its own.
+    /// Each under a path of its own.
     pub(super) routes: RwLock<Vec<Arc<Upstream>>>,
 }
 
@@ -39,7 +36,7 @@ impl Shared {
     }
 }
 
-/// Serves one request; an error closes the connection.
+/// An error closes the connection.
 pub(super) async fn serve(
     shared: Arc<Shared>,
     request: Request<Incoming>,
@@ -54,7 +51,6 @@ pub(super) async fn serve(
     Exchange { upstream, head, request, ticket }.run(effect).await
 }
 
-/// A request under way.
 struct Exchange {
     upstream: Arc<Upstream>,
     head: request::Parts,
@@ -62,7 +58,6 @@ struct Exchange {
     ticket: Ticket,
 }
 
-/// The answer of the API server.
 enum Answer {
     Whole(response::Parts, Bytes),
     Stream(response::Parts, Incoming),
@@ -110,7 +105,6 @@ impl Exchange {
         }
     }
 
-    /// The same request for one object of the collection.
     fn only_named(mut self, name: &str) -> Result<Self, Cut> {
         let asked = &self.head.uri;
         let sign = if asked.query().is_some() { '&' } else { '?' };
@@ -126,7 +120,7 @@ impl Exchange {
         }
     }
 
-    /// Has the request carried out. It runs in a task of its own so that it survives its client.
+    /// In a task of its own so that it survives its client.
     async fn forward(&self) -> Result<Answer, Cut> {
         let (upstream, head) = (Arc::clone(&self.upstream), self.head.clone());
         let body = self.request.body.clone();

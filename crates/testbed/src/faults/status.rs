@@ -1,5 +1,4 @@
-//! Error answers that look like the API server's own: a `Status` object with the reason that the code
-//! has for the verb in question. Calls to AWS are answered as AWS does (`query_call`).
+//! Error answers that look like the API server's own. Calls to AWS are answered as AWS does (`query_call`).
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
@@ -7,7 +6,6 @@ use serde_json::json;
 
 use super::{ApiRequest, query_call};
 
-/// A complete error answer.
 pub(super) fn error_answer(
     request: &ApiRequest,
     code: u16,

@@ -1,5 +1,3 @@
-//! The way to the real API server: one pooled client, TLS, and the identity that requests get.
-
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use http::{HeaderMap, Request, Uri, header, request::Parts, uri::PathAndQuery};
@@ -14,11 +12,9 @@ use kube::{client::ConfigExt, config::AuthInfo};
 
 use super::body::Cut;
 
-/// Headers that belong to one connection and must not be handed on.
 const HOP_BY_HOP: [header::HeaderName; 5] =
     [header::CONNECTION, header::TRANSFER_ENCODING, header::UPGRADE, header::TE, header::TRAILER];
 
-/// Forwards requests.
 #[derive(Debug)]
 pub(super) struct Upstream {
     base: Uri,
@@ -28,17 +24,17 @@ pub(super) struct Upstream {
 }
 
 impl Upstream {
-    /// A service that is reached under this path, which it does not see itself.
+    /// The service does not see the path.
     pub(super) fn beside(service: &kube::Config, under: &str) -> Result<Self> {
         Ok(Self { under: under.to_owned(), ..Self::new(service, true)? })
     }
 
-    /// The path under which it is reached, empty for all.
+    /// Empty for all.
     pub(super) fn under(&self) -> &str {
         &self.under
     }
 
-    /// `api_server` names the server and, unless the caller's own credentials are passed on, the identity.
+    /// `api_server` gives the identity, too, unless the caller's own credentials are passed on.
     pub(super) fn new(api_server: &kube::Config, pass_credentials: bool) -> Result<Self> {
         let mut config = api_server.clone();
         if pass_credentials {
@@ -53,7 +49,7 @@ impl Upstream {
         Ok(Self { base: config.cluster_url, client, pass_credentials, under })
     }
 
-    /// Sends one request and returns as soon as the head of the answer is there.
+    /// Returns as soon as the head of the answer is there.
     pub(super) async fn send(&self, parts: &Parts, body: Bytes) -> Result<Response<Incoming>, Cut> {
         let broken = |error: &dyn std::error::Error| Cut::Upstream(error.to_string());
         let mut request = Request::new(Full::new(body));
@@ -77,7 +73,6 @@ impl Upstream {
     }
 }
 
-/// A copy without what belongs to the connection that the headers came from.
 pub(super) fn without_hop_by_hop(headers: &HeaderMap) -> HeaderMap {
     let mut headers = headers.clone();
     for name in &HOP_BY_HOP {

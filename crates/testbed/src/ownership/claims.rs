@@ -1,5 +1,3 @@
-//! Which fields a controller declares that it writes.
-
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -7,19 +5,16 @@ use machinist_runtime::controller::declaration::{Declaration, FRAME_WRITES, Writ
 
 use super::touches::Touch;
 
-/// A field that a controller declares.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Claim {
-    /// Plural, group and subresource, as in `machinesets.machine.openshift.io/status`.
+    /// As in `machinesets.machine.openshift.io/status`.
     pub resource: String,
-    /// `create`, `update`, `patch` or `delete`.
     pub verb: String,
-    /// The field; `*` is all of them.
+    /// `*` is all fields.
     pub path: String,
 }
 
 impl Claim {
-    /// Whether the declared field includes `touch`.
     pub fn covers(&self, touch: &Touch) -> bool {
         let below = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
         (&self.resource, &self.verb) == (&touch.resource, &touch.verb)
@@ -33,7 +28,6 @@ impl fmt::Display for Claim {
     }
 }
 
-/// Everything that a controller declares.
 pub fn claims(declaration: &Declaration) -> BTreeSet<Claim> {
     let claim = |write: &Write, path: &str| {
         let Write { resource, subresource, verb, .. } = write;

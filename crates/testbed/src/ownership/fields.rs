@@ -1,5 +1,3 @@
-//! Objects as paths and values, so that two of them can be compared field by field.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -22,7 +20,6 @@ const NOBODYS: &[&str] = &[
     "metadata.uid",
 ];
 
-/// The fields of an object, or of a patch in the shape of one.
 pub(super) fn fields(value: &Value) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     flatten(String::new(), value, &mut found);
@@ -30,7 +27,6 @@ pub(super) fn fields(value: &Value) -> BTreeMap<String, Value> {
     found
 }
 
-/// The paths whose values differ.
 pub(super) fn differences(before: &Value, after: &Value) -> BTreeSet<String> {
     let (before, after) = (fields(before), fields(after));
     let paths: BTreeSet<_> = before.keys().chain(after.keys()).collect();
@@ -79,7 +75,7 @@ fn child(path: &str, name: &str) -> String {
     }
 }
 
-/// What identifies an item of a list: conditions have a type, taints a key.
+/// Conditions have a type, taints a key.
 fn key(item: &Value) -> Option<&str> {
     item.get("type").or_else(|| item.get("key"))?.as_str()
 }

@@ -1,12 +1,6 @@
-//! Compares the fields that a controller declares (`claims`) with those that it wrote (`touches`, from the API server's
-//! audit log, as paths and values of `fields`).
-//!
-//! A test runs a controller through everything that it can write, on a control plane whose log has bodies
-//! ([`control_plane`]), and calls [`compare`]: a write that is not declared is a failure, and so is a declaration
-//! without a write.
-//!
-//! Paths read like `spec.replicas`, `metadata.annotations[example.com/x]`, `status.conditions[Ready].status`. The
-//! `labels` annotation of cluster-autoscaler is a list of pairs: `metadata.annotations[…/labels][kubernetes.io/arch]`.
+//! Compares the fields that a controller declares with those that it wrote, from an audit log with bodies: a write that
+//! is not declared is a failure, and so is a declaration without a write. Paths read like `spec.replicas` or
+//! `metadata.annotations[…/labels][kubernetes.io/arch]`: cluster-autoscaler's annotation is a list of pairs.
 
 mod claims;
 mod fields;
@@ -24,7 +18,6 @@ use crate::audit::POLICY_WITH_BODIES;
 pub use self::claims::{Claim, claims};
 pub use self::touches::{Touch, touches};
 
-/// A control plane whose audit log has the bodies of writes.
 pub async fn control_plane() -> Result<ControlPlane> {
     let policy = NamedTempFile::new()?;
     std::fs::write(policy.path(), POLICY_WITH_BODIES)?;
@@ -34,7 +27,6 @@ pub async fn control_plane() -> Result<ControlPlane> {
     ControlPlane::start_with(options).await.context("control plane")
 }
 
-/// Fails where a controller wrote what it does not claim, or claims what it never wrote.
 pub fn compare(claims: &BTreeSet<Claim>, touches: &BTreeSet<Touch>) -> Result<()> {
     let mut report = String::new();
     for touch in touches.iter().filter(|touch| !claims.iter().any(|claim| claim.covers(touch))) {

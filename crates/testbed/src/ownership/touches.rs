@@ -1,8 +1,5 @@
-//! What the writes in an audit log touched: the fields that a patch names, and the fields that are different
-//! afterwards.
-//!
-//! The second needs the object as it was before. Every write of every party is in the log with the object that came
-//! of it, so the versions of an object, in order, are its history.
+//! What writes touched: the fields that a patch names, and those that are different afterwards. Every write of every
+//! party is in the log with the object that came of it, so an object's versions, in order, are its history.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,14 +9,12 @@ use serde_json::Value;
 use super::fields::{differences, fields, is_pairs};
 use crate::audit::AuditEntry;
 
-/// A field that was written.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Touch {
-    /// Plural, group and subresource, as in `machinesets.machine.openshift.io/status`.
+    /// As in `machinesets.machine.openshift.io/status`.
     pub resource: String,
-    /// `create`, `update`, `patch` or `delete`.
     pub verb: String,
-    /// The field; empty for a deletion and for a request that has no object, such as an eviction.
+    /// Empty for a deletion and for a request that has no object, such as an eviction.
     pub path: String,
 }
 
@@ -29,7 +24,7 @@ impl fmt::Display for Touch {
     }
 }
 
-/// What the writes touched for which `is_ours` holds. `entries` are all of the log.
+/// `entries` are all of the log.
 pub fn touches(entries: &[AuditEntry], is_ours: impl Fn(&AuditEntry) -> bool) -> BTreeSet<Touch> {
     let before = histories(entries);
     let others = entries.iter().filter(|entry| !is_ours(entry)).filter_map(object);
@@ -41,16 +36,14 @@ pub fn touches(entries: &[AuditEntry], is_ours: impl Fn(&AuditEntry) -> bool) ->
         if entry.verb == "patch" {
             paths.extend(named(entry));
         }
-        // A write that changes nothing is answered with the version that an earlier one made; so is the last one of
-        // an object that goes.
+        // A write that changes nothing is answered with an earlier version; so is the last one of an object that goes.
         let made = object(entry).and_then(identity).filter(|made| known.insert(made.clone()));
         if let Some((uid, version)) = made {
             let versions = before.get(&uid).into_iter().flat_map(|all| all.range(..version));
             let former = versions.last().map_or(&Value::Null, |(_, object)| *object);
             paths.extend(differences(former, object(entry).unwrap_or(&Value::Null)));
         }
-        // What is no object of its own (an eviction) is answered with a Status: that it was asked for is all there is
-        // to see.
+        // An eviction is answered with a Status: that it was asked for is all there is to see.
         let asked = entry.verb == "create" && !entry.subresource.is_empty();
         if asked || entry.verb.starts_with("delete") {
             paths = BTreeSet::from([String::new()]);
@@ -65,7 +58,7 @@ pub fn touches(entries: &[AuditEntry], is_ours: impl Fn(&AuditEntry) -> bool) ->
     found
 }
 
-/// The fields that a patch names, whether they were different or not.
+/// Whether they were different or not.
 fn named(entry: &AuditEntry) -> Vec<String> {
     let Some(patch) = &entry.request else { return Vec::new() };
     if let Value::Array(steps) = patch {
@@ -78,7 +71,6 @@ fn named(entry: &AuditEntry) -> Vec<String> {
 type Uid = String;
 type History<'a> = BTreeMap<u64, &'a Value>;
 
-/// Every version of every object, by uid.
 fn histories(entries: &[AuditEntry]) -> BTreeMap<Uid, History<'_>> {
     let mut histories = BTreeMap::<Uid, History<'_>>::new();
     for object in entries.iter().filter_map(object) {
@@ -89,7 +81,6 @@ fn histories(entries: &[AuditEntry]) -> BTreeMap<Uid, History<'_>> {
     histories
 }
 
-/// The object that came of a write.
 fn object(entry: &AuditEntry) -> Option<&Value> {
     entry.response.as_ref().filter(|_| entry.is_write() && entry.code < 300)
 }

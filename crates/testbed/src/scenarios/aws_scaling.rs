@@ -1,5 +1,4 @@
-//! "Scale 0 → 3 → 0" on AWS, with dedicated hosts, load balancers and a tag that is removed on the way. Once the fault
-//! has struck, the filters for image and subnet mean something else than before.
+//! "Scale 0 → 3 → 0" on AWS. Once the fault has struck, the filters for image and subnet mean something else.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +17,10 @@ use crate::faults::ApiRequest;
 use crate::world::WorldAws;
 
 const SIZE: u32 = 3;
-/// Whose an instance is.
 const UID: &str = "machinist.dev/machine-uid";
-/// A tag of the spec.
 const TEAM: &str = "team";
 
-/// One MachineSet on AWS: the harness must give every world one, and the subject must call the cluster like the
-/// namespace.
+/// The subject must call the cluster like the namespace.
 #[derive(Debug, Clone, Copy)]
 pub struct AwsScaling;
 
@@ -42,7 +38,6 @@ impl Scenario for AwsScaling {
         scale(world, 0).await
     }
 
-    /// What is left, in Kubernetes and in AWS, and what was ever made.
     async fn end_state(&self, world: &World) -> Result<Value> {
         let WorldAws { estate, balancers, .. } = aws(world)?;
         let instances = estate.instances().await?;
@@ -83,7 +78,6 @@ fn aws(world: &World) -> Result<&WorldAws> {
     world.aws.as_ref().context("a world with AWS")
 }
 
-/// What a patch of a machine says, in a word that all machines share.
 fn news(request: &ApiRequest) -> String {
     let body = request.json().unwrap_or_default();
     let status = &body["status"]["providerStatus"];
@@ -112,7 +106,7 @@ async fn scale(world: &World, size: usize) -> Result<()> {
     world.eventually(&what, || is_settled(world, size)).await
 }
 
-/// Removes a tag. A machine that is reconciled gets it back.
+/// A machine that is reconciled gets it back.
 async fn lose_a_tag(world: &World) -> Result<()> {
     let estate = &aws(world)?.estate;
     let victim = estate.live().await?.pop().context("an instance")?;

@@ -1,7 +1,4 @@
-//! What every story of scaling has: one MachineSet, its machines as a user sees them, and names for what is written
-//! about them.
-//!
-//! Not here: the cloud. Each story knows what its instances are, and what else belongs to a machine.
+//! What every story of scaling has. What its instances are, and what else belongs to a machine, each story knows.
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Node;
@@ -15,9 +12,9 @@ use crate::World;
 use crate::faults::{ApiRequest, Verb};
 
 const SET: &str = "set";
-/// On every Node of a machine: `namespace/name` of the machine.
+/// The value is `namespace/name` of the machine.
 const MACHINE_OF_NODE: &str = "machine.openshift.io/machine";
-/// On every Node of a machine, from the template.
+/// From the template.
 const LABEL: &str = "tier";
 
 /// The cloud's word for the state of an instance has changed, or what is waited for, and nothing else.
@@ -25,7 +22,6 @@ pub(super) const STATE: &str = "state";
 /// The machine's Node, and nothing about the phase.
 const NODE: &str = "node";
 
-/// Creates the set. It has no machines yet.
 pub(super) async fn create_set(world: &World, cluster: &str, provider_spec: &Value) -> Result<()> {
     let labels = json!({
         "machine.openshift.io/cluster-api-machineset": SET,
@@ -51,14 +47,14 @@ pub(super) async fn create_set(world: &World, cluster: &str, provider_spec: &Val
     Ok(())
 }
 
-/// Wants that many machines, as `kubectl scale` does.
+/// As `kubectl scale` does.
 pub(super) async fn scale_set(world: &World, size: usize) -> Result<()> {
     let patch = Patch::Merge(json!({"spec": {"replicas": size}}));
     world.api::<MachineSet>().patch_scale(SET, &PatchParams::default(), &patch).await?;
     Ok(())
 }
 
-/// Whether there are exactly that many machines, all of them run, and the status of the set agrees.
+/// The status of the set must agree.
 pub(super) async fn ensure_running(world: &World, size: usize) -> Result<()> {
     let machines = world.api::<Machine>().list(&ListParams::default()).await?.items;
     let phases: Vec<_> = machines
@@ -77,7 +73,7 @@ pub(super) async fn ensure_running(world: &World, size: usize) -> Result<()> {
     Ok(())
 }
 
-/// Whether exactly that many Nodes are there for these instances, each of which names its machine.
+/// Each Node must name its machine.
 pub(super) async fn ensure_linked(world: &World, instances: &[String], size: usize) -> Result<()> {
     let nodes = nodes(world, instances).await?;
     ensure!(nodes.len() == size, "there are {} nodes", nodes.len());
@@ -94,7 +90,6 @@ pub(super) async fn nodes(world: &World, instances: &[String]) -> Result<Vec<Nod
     Ok(nodes.into_iter().filter(|node| instances.contains(&node.name_any())).collect())
 }
 
-/// The set, and machines if any are left.
 pub(super) async fn objects(world: &World) -> Result<Value> {
     let kinds = ["MachineSet", "Machine"].map(|kind| ApiResource {
         group: "machine.openshift.io".to_owned(),
@@ -113,8 +108,7 @@ pub(super) async fn objects(world: &World) -> Result<Value> {
     Ok(objects)
 }
 
-/// All machines are alike, and which ones go is decided by their uids; what is counted is the how-many-th. `news` is
-/// what a patch of a machine says.
+/// All machines are alike, and which ones go is decided by their uids; what is counted is the how-many-th.
 pub(super) fn label(request: &ApiRequest, news: &str) -> String {
     let name = request.name.as_deref().unwrap_or_default();
     match (&*request.resource, name.split_once(' ')) {
@@ -134,17 +128,15 @@ fn class(name: &str) -> &'static str {
     }
 }
 
-/// How often a write is made at least in a story of so many steps, with so many machines at most.
 pub(super) fn at_least(request: &ApiRequest, news: &str, steps: u32, machines: u32) -> u32 {
     match (&*request.resource, request.subresource.as_deref()) {
-        // Once for what the user waits for in each step; how often on the way depends on who is faster.
+        // Once for what the user waits for in each step; how often on the way depends on timing, as below.
         ("machinesets", Some("status")) => steps,
-        // Whether a reference is taken back before its machine is gone depends on who is faster.
+        // A reference may be taken back before its machine is gone.
         ("machines", Some("status")) if news == NODE => machines,
-        // Whether a reconcile falls between boot and Node.
+        // A reconcile may fall between boot and Node.
         ("machines", _) if news == STATE => 0,
-        // One whose Node is there at once is Running without having been Provisioned. That all of them are so fast was
-        // never seen.
+        // A machine whose Node is there at once skips Provisioned. That all of them are so fast was never seen.
         ("machines", Some("status")) if news == "Provisioned" => 1,
         // One for several reconciles that follow each other closely.
         ("events", _) if request.name.as_deref().is_some_and(|name| name.ends_with("Scaled")) => 1,
@@ -152,7 +144,6 @@ pub(super) fn at_least(request: &ApiRequest, news: &str, steps: u32, machines: u
     }
 }
 
-/// What a patch of a machine says, in a word that all machines share.
 pub(super) fn news(request: &ApiRequest) -> String {
     let body = request.json().unwrap_or_default();
     let status = &body["status"];

@@ -1,5 +1,4 @@
-//! "Scale 0 → 5 → 2 → 0", as a user would, waiting after each step for exactly that many machines with instance and
-//! node.
+//! "Scale 0 → 5 → 2 → 0", waiting after each step for exactly that many machines with instance and Node.
 
 use anyhow::{Context, Result, ensure};
 use machinist_provider_sim::server::SimCloud;
@@ -12,7 +11,6 @@ use crate::faults::ApiRequest;
 
 const SIZES: [usize; 4] = [0, 5, 2, 0];
 
-/// One MachineSet on the simulated cloud: the harness must give every world one.
 #[derive(Debug, Clone, Copy)]
 pub struct Scaling;
 
@@ -31,7 +29,6 @@ impl Scenario for Scaling {
         Ok(())
     }
 
-    /// What is left, in Kubernetes and in the cloud, and what was ever made.
     async fn end_state(&self, world: &World) -> Result<Value> {
         let cloud = cloud(world)?;
         Ok(json!({
@@ -57,7 +54,6 @@ fn cloud(world: &World) -> Result<&SimCloud> {
     Ok(&world.cloud.as_ref().context("a world with a cloud")?.sim)
 }
 
-/// The ids of what was ever made.
 fn instances(cloud: &SimCloud) -> Vec<String> {
     cloud.instances().into_iter().map(|instance| instance.id).collect()
 }

@@ -1,5 +1,4 @@
-//! AWS for one world: an estate on a moto of its own, behind the same proxy as the world's API server, so that calls
-//! which change something are crash points like any other write.
+//! AWS is behind the same proxy as the API server, so that calls which change something are crash points.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,28 +9,23 @@ use crate::aws::estate::Balancers;
 use crate::aws::{AwsBed, Estate, Kubelets, Moto, Transport};
 use crate::faults::Proxy;
 
-/// What the cloud is called in crash points.
 const NAME: &str = "aws";
 const REGION: &str = "eu-west-1";
 /// Long enough for a machine to be Provisioned before its Node appears, in every run.
 const BOOT: Duration = Duration::from_millis(1200);
 
-/// AWS as one world sees it.
 #[derive(Debug)]
 pub struct WorldAws {
-    /// What the world owns, to look at and to change.
     pub estate: Arc<Estate>,
-    /// The estate's load balancers.
     pub balancers: Balancers,
-    /// The front of this world: idempotency, delays, and a log of its own.
     pub bed: AwsBed,
-    /// Where the subject finds it: behind the proxy.
+    /// Behind the proxy.
     pub endpoint: String,
     _kubelets: Kubelets,
 }
 
 impl WorldAws {
-    /// An empty estate. Its instances register Nodes directly at the API server. Its cluster is called `name`.
+    /// The cluster is called `name`. Its instances register Nodes directly at the API server.
     pub async fn start(
         moto: &Arc<Moto>,
         proxy: &Proxy,

@@ -1,5 +1,4 @@
-//! A simulated cloud. In a world it is behind the same proxy as the API server: calls that change it are crash points
-//! like any other.
+//! The cloud is behind the same proxy as the API server, so that calls which change it are crash points.
 
 use anyhow::{Context, Result};
 use machinist_provider_sim::kubelet::{KubeletOptions, Kubelets};
@@ -7,15 +6,13 @@ use machinist_provider_sim::server::{SimCloud, SimServer};
 
 use crate::faults::Proxy;
 
-/// What the cloud is called in crash points.
 const NAME: &str = "sim";
 
-/// A cloud for one run. It knows nothing of the subject, so it can tell what the subject left behind.
+/// It knows nothing of the subject, so it can tell what the subject left behind.
 #[derive(Debug)]
 pub struct WorldCloud {
-    /// The cloud, to look at and to change its ways.
     pub sim: SimCloud,
-    /// Where the subject finds it: behind the proxy, if there is one.
+    /// Behind the proxy, if there is one.
     pub endpoint: String,
     _server: SimServer,
     /// They register Nodes until they are dropped.
@@ -23,8 +20,7 @@ pub struct WorldCloud {
 }
 
 impl WorldCloud {
-    /// An empty cloud whose clock goes `scale` times as fast as real time. Its instances register Nodes directly at
-    /// the API server.
+    /// Its clock goes `scale` times as fast as real time. Its instances register Nodes directly at the API server.
     pub async fn start(api_server: &kube::Config, scale: f64) -> Result<Self> {
         // Names of instances come from the uids of their machines, so worlds on one API server do not meet.
         let sim = SimCloud::new(1, scale);
@@ -33,7 +29,6 @@ impl WorldCloud {
         Ok(Self { sim, endpoint: server.url(), _server: server, kubelets: Some(kubelets) })
     }
 
-    /// The same cloud behind a proxy.
     pub(super) fn behind(self, proxy: &Proxy) -> Result<Self> {
         Ok(Self { endpoint: proxy.join(NAME, &self.endpoint)?, ..self })
     }

@@ -1,26 +1,19 @@
-//! Events in the namespace of a world.
-
 use anyhow::{Context, Result};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, ListParams};
 
 use super::World;
 
-/// The content of an Event.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventFacts {
-    /// The name of the object that it regards.
     pub about: String,
-    /// Its reason.
     pub reason: String,
-    /// Its note.
     pub note: String,
     /// `Normal` or `Warning`.
     pub kind: String,
 }
 
 impl World {
-    /// All Events, sorted.
     pub async fn events(&self) -> Result<Vec<EventFacts>> {
         let mut facts = Vec::new();
         for event in self.api::<Event>().list(&ListParams::default()).await? {
@@ -36,20 +29,17 @@ impl World {
         Ok(facts)
     }
 
-    /// The reasons of all Events about this object, sorted.
     pub async fn event_reasons(&self, name: &str) -> Result<Vec<String>> {
         let events = self.events().await?.into_iter();
         Ok(events.filter(|event| event.about == name).map(|event| event.reason).collect())
     }
 
-    /// The notes of all Events with this reason about this object.
     pub async fn event_notes(&self, name: &str, reason: &str) -> Result<Vec<String>> {
         let mut events = self.events().await?;
         events.retain(|event| event.about == name && event.reason == reason);
         Ok(events.into_iter().map(|event| event.note).collect())
     }
 
-    /// Waits for an Event with this reason about this object, and returns its note.
     pub async fn until_event(&self, name: &str, reason: &str) -> Result<String> {
         self.eventually(&format!("{reason} about {name}"), || async {
             let events = self.events().await?;
@@ -59,7 +49,7 @@ impl World {
         .await
     }
 
-    /// Deletes all Events, as the API server does after an hour.
+    /// As the API server does after an hour.
     pub async fn delete_events(&self) -> Result<()> {
         let all = ListParams::default();
         self.api::<Event>().delete_collection(&DeleteParams::default(), &all).await?;

@@ -1,5 +1,3 @@
-//! Machines, MachineSets and Nodes, as a user handles them.
-
 use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{
@@ -13,28 +11,23 @@ use super::reading::{is_alive, phase};
 use crate::cluster;
 
 impl World {
-    /// Machines, whatever their content.
     pub fn machines(&self) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), &self.namespace, &cluster::machines())
     }
 
-    /// MachineSets, whatever their content.
     pub fn sets(&self) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), &self.namespace, &cluster::machine_sets())
     }
 
-    /// The Nodes of the whole cluster.
     pub fn nodes(&self) -> Api<Node> {
         Api::all(self.client.clone())
     }
 
-    /// Waits until this Node is registered.
     pub async fn until_node(&self, name: &str) -> Result<Node> {
         self.eventually(&format!("node {name}"), || async { Ok(self.nodes().get(name).await?) })
             .await
     }
 
-    /// Creates a Machine with this name, more metadata and this spec.
     pub async fn create_machine(
         &self,
         name: &str,
@@ -44,7 +37,6 @@ impl World {
         create(&self.machines(), &cluster::machines(), name, metadata, spec).await
     }
 
-    /// Creates a MachineSet with this name, more metadata and this spec.
     pub async fn create_machine_set(
         &self,
         name: &str,
@@ -54,57 +46,50 @@ impl World {
         create(&self.sets(), &cluster::machine_sets(), name, metadata, spec).await
     }
 
-    /// Merges this into a Machine.
     pub async fn patch_machine(&self, name: &str, patch: Value) -> Result<()> {
         self.machines().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
         Ok(())
     }
 
-    /// Merges this into the status of a Machine.
     pub async fn patch_machine_status(&self, name: &str, status: Value) -> Result<()> {
         let patch = Patch::Merge(json!({ "status": status }));
         self.machines().patch_status(name, &PatchParams::default(), &patch).await?;
         Ok(())
     }
 
-    /// Merges this into a MachineSet.
     pub async fn patch_set(&self, name: &str, patch: Value) -> Result<()> {
         let patched = self.sets().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
         patched.with_context(|| format!("changing {name}"))?;
         Ok(())
     }
 
-    /// Sets the replicas of a MachineSet, without its scale subresource.
+    /// Without the scale subresource.
     pub async fn scale(&self, set: &str, replicas: usize) -> Result<()> {
         self.patch_set(set, json!({"spec": {"replicas": replicas}})).await
     }
 
-    /// Deletes a Machine.
     pub async fn delete_machine(&self, name: &str) -> Result<()> {
         self.machines().delete(name, &DeleteParams::default()).await?;
         Ok(())
     }
 
-    /// Deletes a MachineSet.
     pub async fn delete_set(&self, name: &str) -> Result<()> {
         self.sets().delete(name, &DeleteParams::default()).await?;
         Ok(())
     }
 
-    /// All Machines, by name; also those that are being deleted.
+    /// By name; also those that are being deleted.
     pub async fn all_machines(&self) -> Result<Vec<DynamicObject>> {
         let mut all = self.machines().list(&ListParams::default()).await?.items;
         all.sort_by_key(ResourceExt::name_any);
         Ok(all)
     }
 
-    /// Names of the Machines that are not being deleted.
     pub async fn alive_machines(&self) -> Result<Vec<String>> {
         let all = self.all_machines().await?.into_iter();
         Ok(all.filter(is_alive).map(|machine| machine.name_any()).collect())
     }
 
-    /// Waits until `wanted` holds of a Machine.
     pub async fn until_machine(
         &self,
         name: &str,
@@ -114,7 +99,6 @@ impl World {
         self.until(&self.machines(), name, what, wanted).await
     }
 
-    /// Waits until `wanted` holds of a MachineSet.
     pub async fn until_set(
         &self,
         name: &str,
@@ -124,7 +108,6 @@ impl World {
         self.until(&self.sets(), name, what, wanted).await
     }
 
-    /// Waits until a Machine is in this phase.
     pub async fn until_phase(&self, machine: &str, wanted: &str) -> Result<DynamicObject> {
         self.until_machine(machine, wanted, |machine| phase(machine) == wanted).await
     }
@@ -144,7 +127,6 @@ impl World {
         .await
     }
 
-    /// Waits until a Machine does not exist any more.
     pub async fn until_gone(&self, machine: &str) -> Result<()> {
         self.eventually("the machine is gone", || async {
             match self.machines().get_opt(machine).await? {

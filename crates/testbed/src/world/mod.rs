@@ -1,7 +1,5 @@
-//! Where a test takes place: a namespace of its own on a real API server, a proxy that can disturb what is tested, a
-//! cloud where one is needed, and the user who creates and reads objects.
-//!
-//! Invariant: the user and the kubelets reach the API server directly and are never disturbed.
+//! A namespace of its own on a real API server, a proxy that can disturb what is tested, and a cloud where one is
+//! needed. The user and the kubelets reach the API server directly and are never disturbed.
 
 mod aws;
 mod cloud;
@@ -25,22 +23,17 @@ use crate::crash::Launch;
 use crate::faults::Proxy;
 use crate::poll;
 
-/// How long anything is waited for in a world without a deadline. It takes a few seconds on an idle machine.
+/// For a world without a deadline. Anything takes a few seconds on an idle machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A namespace and everything around it.
 pub struct World {
-    /// The namespace that belongs to this world alone.
     pub namespace: String,
-    /// The user's client, which leads directly to the API server.
+    /// The user's, directly to the API server.
     pub client: Client,
-    /// The user's way to the API server.
     pub config: kube::Config,
-    /// The way of what is tested to the API server.
+    /// In front of the API server, for what is tested.
     pub proxy: Proxy,
-    /// A simulated cloud of its own.
     pub cloud: Option<WorldCloud>,
-    /// AWS with an estate of its own.
     pub aws: Option<WorldAws>,
     deadline: Option<Instant>,
 }
@@ -55,14 +48,14 @@ impl fmt::Debug for World {
 }
 
 impl World {
-    /// A new namespace whose name begins with `name`, and a proxy.
+    /// The namespace's name begins with `name`.
     pub async fn new(api_server: &kube::Config, name: &str) -> Result<Self> {
         let client = Client::try_from(api_server.clone()).context("the user's own client")?;
         let namespace = cluster::namespace(&client, name).await?;
         Self::in_namespace(api_server, client, namespace).await
     }
 
-    /// The namespace of exactly this name, which must not exist yet, and a proxy.
+    /// The namespace must not exist yet.
     pub async fn called(api_server: &kube::Config, namespace: String) -> Result<Self> {
         let client = Client::try_from(api_server.clone()).context("the user's own client")?;
         cluster::create_namespace(&client, &namespace).await?;
@@ -78,30 +71,28 @@ impl World {
         Ok(Self { namespace, client, config, proxy, cloud: None, aws: None, deadline: None })
     }
 
-    /// The same world, in which nothing is waited for any more after this time.
+    /// Nothing is waited for any more after this time.
     #[must_use]
     pub fn within(self, lifetime: Duration) -> Self {
         Self { deadline: Some(Instant::now() + lifetime), ..self }
     }
 
-    /// The same world with a simulated cloud, whose clock goes `scale` times as fast as real time.
+    /// Its clock goes `scale` times as fast as real time.
     pub async fn with_cloud(self, scale: f64) -> Result<Self> {
         let cloud = WorldCloud::start(&self.config, scale).await?.behind(&self.proxy)?;
         Ok(Self { cloud: Some(cloud), ..self })
     }
 
-    /// The same world with AWS, in which its cluster is called like its namespace.
+    /// The cluster is called like the namespace.
     pub async fn with_aws(self, moto: &Arc<Moto>) -> Result<Self> {
         let aws = WorldAws::start(moto, &self.proxy, &self.config, &self.namespace).await?;
         Ok(Self { aws: Some(aws), ..self })
     }
 
-    /// Another proxy in front of the API server, for a process of its own.
     pub async fn another_proxy(&self) -> Result<Proxy> {
         Proxy::start(&self.config).await
     }
 
-    /// Objects of one kind in this namespace.
     pub fn api<K>(&self) -> Api<K>
     where
         K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope>,
@@ -110,19 +101,16 @@ impl World {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    /// What a process that is tested has to know.
     pub fn launch(&self) -> Launch {
         let simulated = self.cloud.as_ref().map(|cloud| &cloud.endpoint);
         let cloud = simulated.or(self.aws.as_ref().map(|aws| &aws.endpoint)).cloned();
         Launch { cloud, ..Launch::new(&self.proxy, &self.namespace) }
     }
 
-    /// How long something may be waited for now.
     pub fn time_left(&self) -> Duration {
         self.deadline.map_or(PATIENCE, |end| end.saturating_duration_since(Instant::now()))
     }
 
-    /// Waits until the check holds (see [`poll::eventually`]).
     pub async fn eventually<T, C, F>(&self, what: &str, check: C) -> Result<T>
     where
         C: FnMut() -> F,

@@ -1,20 +1,17 @@
-//! Load balancers of both kinds, for the instances of an estate.
-
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::Estate;
 use super::wire::Service;
 
-/// A classic load balancer, and a network one with a target group of instances and one of addresses. All have the
-/// estate's name.
+/// A classic load balancer, and a network one with a target group of instances and one of addresses.
 #[derive(Debug)]
 pub struct Balancers {
     groups: Vec<String>,
 }
 
 impl Estate {
-    /// Builds load balancers. Their names have at most 32 letters, and so has the estate's then.
+    /// Load balancers have the estate's name, and names of at most 32 letters.
     pub async fn build_balancers(&self) -> Result<Balancers> {
         let name = &*self.name;
         let classic = [
@@ -58,12 +55,11 @@ impl Estate {
         Ok(Balancers { groups })
     }
 
-    /// The part of a provider spec that registers its instances with the load balancers of the estate.
     pub fn balanced(&self) -> Value {
         json!(["classic", "network"].map(|kind| json!({"name": self.name, "type": kind})))
     }
 
-    /// Who is registered: with the classic one, and with each target group of the network one.
+    /// With the classic one, and with each target group of the network one.
     pub async fn registered(&self, balancers: &Balancers) -> Result<Vec<Vec<String>>> {
         let named = [("LoadBalancerNames.member.1", &*self.name)];
         let answer = self.wire.ask(Service::Classic, "DescribeLoadBalancers", &named).await?;

@@ -9,19 +9,16 @@ use super::Estate;
 use super::wire::Service;
 use crate::aws::front::xml::Element;
 
-/// A group as moto has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupFacts {
-    /// Smallest, largest and desired size.
+    /// Minimum, maximum, desired.
     pub sizes: [u32; 3],
-    /// The ids of its instances, sorted.
     pub members: Vec<String>,
-    /// What it is labelled with.
     pub tags: BTreeMap<String, String>,
 }
 
 impl Estate {
-    /// Makes a group of this smallest, largest and desired size; its tags go on to its members. Returns their ids.
+    /// The tags go on to the members. Returns their ids.
     pub async fn create_group(
         &self,
         name: &str,
@@ -58,7 +55,6 @@ impl Estate {
         Ok(made.members)
     }
 
-    /// What there really is of a group; none if there is none.
     pub async fn group(&self, name: &str) -> Result<Option<GroupFacts>> {
         let named = [("AutoScalingGroupNames.member.1", name)];
         let answer = self.scaling("DescribeAutoScalingGroups", &named).await?;
@@ -77,7 +73,6 @@ impl Estate {
         Ok(Some(GroupFacts { sizes, members, tags }))
     }
 
-    /// Sets the sizes of a group as another client would.
     pub async fn resize_group(&self, name: &str, sizes: [u32; 3]) -> Result<()> {
         let [min, max, desired] = sizes.map(|size| size.to_string());
         let sizes = [
@@ -89,7 +84,6 @@ impl Estate {
         self.scaling("UpdateAutoScalingGroup", &sizes).await.map(drop)
     }
 
-    /// Stops a group from doing something by itself, as `Launch`.
     pub async fn suspend(&self, name: &str, process: &str) -> Result<()> {
         let process = [("AutoScalingGroupName", name), ("ScalingProcesses.member.1", process)];
         self.scaling("SuspendProcesses", &process).await.map(drop)

@@ -1,12 +1,5 @@
-//! What a test owns in AWS: a network with two subnets in two zones, two images, a security group, load balancers if
-//! it wants some, and the machines of one cluster.
-//!
-//! In: a moto and a name, which is the cluster's. Out: a provider spec that fits, and the [`truth`](InstanceFacts)
-//! about what was ever made. Everything goes past the front, so reads show the real state, and many estates share one
-//! moto without meeting.
-//!
-//! The spec names image and subnet by filters. [`Estate::shift`] lets the same filters mean the other image and the
-//! other subnet from then on.
+//! What a test owns in AWS: a network with two subnets in two zones, two images, a security group and the machines of
+//! one cluster. Everything goes past the front, so reads show the real state; many estates share one moto.
 
 mod balancers;
 mod groups;
@@ -22,10 +15,8 @@ pub use self::truth::InstanceFacts;
 use self::wire::Wire;
 use crate::aws::Moto;
 
-/// What the filters of the spec look for.
 const CURRENT: &str = "current";
 
-/// The possessions of one cluster.
 #[derive(Debug)]
 pub struct Estate {
     wire: Wire,
@@ -37,7 +28,7 @@ pub struct Estate {
 }
 
 impl Estate {
-    /// Founds an estate in a region. `name` is the cluster's; it must be new there.
+    /// `name` is the cluster's; it must be new in the region.
     pub async fn found(moto: &Moto, region: &str, name: &str) -> Result<Self> {
         let wire = Wire { upstream: moto.upstream(), region: region.to_owned() };
         let vpc = wire.ec2("CreateVpc", &[("CidrBlock", "10.0.0.0/16")]).await?;
@@ -64,32 +55,27 @@ impl Estate {
         Ok(estate)
     }
 
-    /// The cluster's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it is.
     pub fn region(&self) -> &str {
         &self.wire.region
     }
 
-    /// The image that the filters of the spec mean at first.
     pub fn image(&self) -> &str {
         &self.images[0]
     }
 
-    /// The subnet that the filters of the spec mean at first.
     pub fn subnet(&self) -> &str {
         &self.subnets[0]
     }
 
-    /// The security group of all machines.
     pub fn security_group(&self) -> &str {
         &self.security_group
     }
 
-    /// A provider spec for machines of this estate, with something merged into its top level.
+    /// A provider spec that names image and subnet by filters, with `extra` merged into its top level.
     pub fn spec(&self, extra: &Value) -> Value {
         let current = json!([{"name": format!("tag:{CURRENT}"), "values": [self.name]}]);
         let group = json!([{"name": "group-name", "values": [self.name]}]);
@@ -126,19 +112,17 @@ impl Estate {
         Ok(())
     }
 
-    /// Puts a tag on something.
     pub async fn tag(&self, resource: &str, key: &str, value: &str) -> Result<()> {
         let tag = [("ResourceId.1", resource), ("Tag.1.Key", key), ("Tag.1.Value", value)];
         self.wire.ec2("CreateTags", &tag).await.map(drop)
     }
 
-    /// Takes a tag from something.
     pub async fn untag(&self, resource: &str, key: &str) -> Result<()> {
         let tag = [("ResourceId.1", resource), ("Tag.1.Key", key)];
         self.wire.ec2("DeleteTags", &tag).await.map(drop)
     }
 
-    /// Launches an instance as another client would, with these tags and no token; returns its id.
+    /// As another client would, without a token.
     pub async fn launch(&self, tags: &[(&str, &str)]) -> Result<String> {
         let names: Vec<_> = (1..=tags.len())
             .map(|n| ["Key", "Value"].map(|part| format!("TagSpecification.1.Tag.{n}.{part}")))
@@ -158,12 +142,10 @@ impl Estate {
         made.texts("instanceId").pop().context("RunInstances names no instance")
     }
 
-    /// Stops an instance, as a user of EC2 may.
     pub async fn stop(&self, id: &str) -> Result<()> {
         self.wire.ec2("StopInstances", &[("InstanceId.1", id)]).await.map(drop)
     }
 
-    /// Terminates an instance, as a user of EC2 may.
     pub async fn terminate(&self, id: &str) -> Result<()> {
         self.wire.ec2("TerminateInstances", &[("InstanceId.1", id)]).await.map(drop)
     }

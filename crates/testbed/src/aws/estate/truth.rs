@@ -1,5 +1,3 @@
-//! What there really is, and was.
-
 use std::collections::BTreeMap;
 
 use anyhow::Result;
@@ -7,22 +5,14 @@ use anyhow::Result;
 use super::Estate;
 use crate::aws::front::xml::Element;
 
-/// An instance as moto has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstanceFacts {
-    /// As `i-1234`.
     pub id: String,
-    /// As `running`.
     pub state: String,
-    /// The zone that it is in.
     pub zone: String,
-    /// What it was launched from.
     pub image: String,
-    /// Where it was launched.
     pub subnet: String,
-    /// Its first address.
     pub address: String,
-    /// What it is labelled with.
     pub tags: BTreeMap<String, String>,
 }
 
@@ -68,14 +58,12 @@ impl Estate {
         }
     }
 
-    /// The instances that are not terminated.
     pub async fn live(&self) -> Result<Vec<InstanceFacts>> {
         let mut instances = self.instances().await?;
         instances.retain(InstanceFacts::exists);
         Ok(instances)
     }
 
-    /// The ids of the volumes that are there.
     pub async fn volumes(&self) -> Result<Vec<String>> {
         let owned = self.owned_by_cluster();
         let question: Vec<_> = owned.iter().map(|(name, value)| (*name, &**value)).collect();
@@ -84,7 +72,6 @@ impl Estate {
         Ok(volumes.iter().map(|volume| volume.text_at(&["volumeId"])).collect())
     }
 
-    /// The ids of the dedicated hosts that are not released.
     pub async fn hosts(&self) -> Result<Vec<String>> {
         // moto filters hosts by no tag.
         let answer = self.wire.ec2("DescribeHosts", &[]).await?;
@@ -96,7 +83,7 @@ impl Estate {
         Ok(ours.map(|host| host.text_at(&["hostId"])).collect())
     }
 
-    /// The tag by which things belong to the cluster; its value is `owned`.
+    /// Its value is `owned`.
     pub fn cluster_tag(&self) -> String {
         format!("kubernetes.io/cluster/{}", self.name)
     }

@@ -6,18 +6,13 @@ use crate::aws::front::Upstream;
 use crate::aws::front::query::Query;
 use crate::aws::front::xml::Element;
 
-/// Who the test is.
 const OWNER: &str = "AKIATRUTH";
 
-/// The service of a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Service {
     Ec2,
-    /// Classic load balancers.
     Classic,
-    /// Network load balancers.
     Network,
-    /// Auto Scaling groups.
     Scaling,
 }
 
@@ -33,7 +28,6 @@ impl Service {
     }
 }
 
-/// The way to moto, in one region.
 #[derive(Debug)]
 pub(super) struct Wire {
     pub(super) upstream: Upstream,

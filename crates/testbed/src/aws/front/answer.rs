@@ -1,7 +1,5 @@
-//! Answers to clients, and the shapes in which services report errors.
-//!
-//! EC2 wraps errors differently from every other service that speaks the Query protocol; an SDK
-//! that finds the wrong shape sees an error without a code.
+//! EC2 wraps errors differently from every other service that speaks the Query protocol; an SDK that finds the wrong
+//! shape sees an error without a code.
 
 use anyhow::Result;
 use bytes::Bytes;
@@ -16,7 +14,6 @@ use super::xml::Element;
 const EC2: &str = "http://ec2.amazonaws.com/doc/2016-11-15/";
 const AUTO_SCALING: &str = "http://autoscaling.amazonaws.com/doc/2011-01-01/";
 
-/// The answer to a client.
 #[derive(Clone, Debug)]
 pub(in crate::aws) struct Answer {
     pub(in crate::aws) status: StatusCode,
@@ -31,7 +28,6 @@ impl Answer {
         Self { status, headers, body: root.to_document().into() }
     }
 
-    /// A success of Auto Scaling; `result` is what the action returns, if it returns anything.
     pub(super) fn auto_scaling(action: &str, result: Option<Element>) -> Self {
         let mut root = Element::root(&format!("{action}Response"), AUTO_SCALING);
         root.children.extend(result);
@@ -39,7 +35,6 @@ impl Answer {
         Self::xml(StatusCode::OK, &root.child(metadata))
     }
 
-    /// An error in the shape of the service that `query` asked.
     pub(super) fn error(query: &Query, status: StatusCode, code: &str, message: &str) -> Self {
         let error = Element::new("Error");
         let root = if query.service == "ec2" {
@@ -60,7 +55,6 @@ impl Answer {
         Self::xml(status, &root)
     }
 
-    /// The HTML page of a proxy.
     fn page_of_html() -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html"));
@@ -68,7 +62,6 @@ impl Answer {
         Self { status: StatusCode::OK, headers, body }
     }
 
-    /// The refusal that a rule asks for; none when the rule does something else.
     pub(super) fn refusal(query: &Query, effect: &Effect) -> Option<Self> {
         let refuse =
             |status, code: &str, message: &str| Some(Self::error(query, status, code, message));
@@ -90,8 +83,7 @@ impl Answer {
         }
     }
 
-    /// The same answer with its document changed. Answers that are no XML (moto reports what it
-    /// cannot do as an HTML page) and errors pass as they are.
+    /// Answers that are no XML (moto reports what it cannot do as an HTML page) and errors pass as they are.
     pub(super) fn edit(self, change: impl FnOnce(&mut Element)) -> Self {
         let Ok(mut root) = self.document() else {
             return self;
@@ -100,7 +92,6 @@ impl Answer {
         Self { body: root.to_document().into(), ..self }
     }
 
-    /// The document of a success.
     pub(in crate::aws) fn document(&self) -> Result<Element> {
         anyhow::ensure!(self.status.is_success(), "moto answered {}", self.status);
         Element::parse(&self.body)
@@ -114,7 +105,7 @@ impl Answer {
     }
 }
 
-/// An id in the form of a UUID, as AWS gives to requests and refreshes.
+/// In the form that AWS gives to requests and refreshes.
 pub(super) fn random_id() -> String {
     let mut hex = format!("{:032x}", fastrand::u128(..));
     for at in [20, 16, 12, 8] {

@@ -1,10 +1,6 @@
-//! `DescribeInstances` and `DescribeInstanceStatus` as EC2 answers them.
-//!
-//! Some filters cannot be left to moto: it breaks on `client-token`, and it judges states before
-//! the front has rewritten them. They are taken out of the request and applied to the answer. A
-//! page may therefore be empty and still have a next one, which EC2 does too.
-//!
-//! Not here: a hidden instance asked for by id, which is an error for every action alike.
+//! Some filters cannot be left to moto: it breaks on `client-token`, and it judges states before the front has
+//! rewritten them. They are taken out of the request and applied to the answer. A page may therefore be empty and
+//! still have a next one, as with EC2.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +12,13 @@ use super::query::{Parameters, Query};
 use super::world::World;
 use super::xml::Element;
 
-/// The filters that are ours, with the place of the value in an instance.
+/// The path leads to the value in an instance.
 const OURS: [(&str, &[&str]); 3] = [
     ("client-token", &["clientToken"]),
     ("instance-state-name", &["instanceState", "name"]),
     ("instance-state-code", &["instanceState", "code"]),
 ];
 
-/// Values of which an instance must have one.
 #[derive(Debug, PartialEq, Eq)]
 struct Filter {
     path: &'static [&'static str],
@@ -66,7 +61,7 @@ pub(super) async fn instances(world: &World, query: &Query) -> Result<Answer> {
     }))
 }
 
-/// Rewrites the state of an instance; false when it must not be seen.
+/// Returns false when it must not be seen.
 fn show(world: &World, now: Timestamp, instance: &mut Element) -> bool {
     let id = instance.text_at(&["instanceId"]);
     if let (Some(shown), Some(state)) =
@@ -85,7 +80,6 @@ fn state_of(instance: &Element) -> String {
     instance.text_at(&["instanceState", "name"])
 }
 
-/// Takes our filters out and renumbers the others.
 fn split(parameters: &Parameters) -> (Parameters, Vec<Filter>) {
     let mut rest = Parameters::new();
     let mut numbered: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();

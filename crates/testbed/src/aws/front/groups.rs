@@ -1,13 +1,6 @@
-//! Auto Scaling groups that need time.
-//!
-//! moto launches and terminates the members of a group while it answers. Around every call that
-//! can change a group the front therefore compares the members before and after, and gives the
-//! new ones a birth that lies ahead and the old ones a slow end.
-//!
-//! In: such calls, and descriptions of groups. Out: descriptions without members that are not there yet, and refusals
-//! where moto would fail: it looks for a member that is none, and for the tags of a group that is none, without
-//! finding words. Not here: members that are terminating; a group forgets them at once, as moto does, and only EC2
-//! still shows them.
+//! moto launches and terminates the members of a group while it answers. Around every call that can change a group the
+//! front therefore compares the members before and after, and gives the new ones a birth that lies ahead and the old
+//! ones a slow end. A group forgets members that are terminating at once, as in moto; only EC2 still shows them.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +15,6 @@ use super::query::Query;
 use super::world::World;
 use super::xml::Element;
 
-/// The actions after which a group may have other members.
 const CHANGES: [(&str, &str); 5] = [
     ("autoscaling", "CreateAutoScalingGroup"),
     ("autoscaling", "SetDesiredCapacity"),
@@ -31,7 +23,6 @@ const CHANGES: [(&str, &str); 5] = [
     ("ec2", "TerminateInstances"),
 ];
 
-/// Forwards a call and notes what it did to groups.
 pub(super) async fn follow(world: &World, query: &Query) -> Result<Answer> {
     let behaviour = world.behaviour();
     if let Some(refusal) = refuse(world, query).await? {
@@ -55,7 +46,7 @@ pub(super) async fn follow(world: &World, query: &Query) -> Result<Answer> {
     Ok(answer)
 }
 
-/// The errors of Auto Scaling for members and groups that do not exist.
+/// moto fails without a message for a member or a group that does not exist.
 async fn refuse(world: &World, query: &Query) -> Result<Option<Answer>> {
     let message = match (query.service.as_str(), query.action.as_str()) {
         ("autoscaling", "TerminateInstanceInAutoScalingGroup") => {
@@ -91,7 +82,6 @@ fn is_slow(behaviour: &Behaviour) -> bool {
     delays.iter().any(|delay| !delay.is_zero())
 }
 
-/// The instances that moto has in one group, or in all of them.
 pub(super) async fn members(
     world: &World,
     query: &Query,
@@ -115,7 +105,6 @@ pub(super) async fn members(
     }
 }
 
-/// `DescribeAutoScalingGroups` and `DescribeAutoScalingInstances`.
 pub(super) async fn describe(world: &World, query: &Query) -> Result<Answer> {
     let answer = world.forward(query).await?;
     let now = world.clock.now();

@@ -1,9 +1,4 @@
-//! The lives of instances as EC2 would show them: hidden, pending, running, shutting down,
-//! terminated, gone.
-//!
-//! In: launches and terminations that passed the front. Out: whether an instance can be seen at a
-//! given time and which state replaces moto's. An instance of which nothing is known here is
-//! shown as moto has it. Pure bookkeeping: no clock, no requests.
+//! What EC2 would show of instances that passed the front; others are shown as moto has them.
 
 use std::collections::HashMap;
 
@@ -13,7 +8,6 @@ use parking_lot::Mutex;
 use super::behaviour::Behaviour;
 use super::clock::later;
 
-/// A state with its number, as EC2 writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) code: &'static str,
@@ -24,7 +18,6 @@ pub(super) const PENDING: State = State { code: "0", name: "pending" };
 
 pub(super) const SHUTTING_DOWN: State = State { code: "32", name: "shutting-down" };
 
-/// When things happen to one instance.
 #[derive(Clone, Copy, Debug)]
 struct Life {
     exists_from: Timestamp,
@@ -40,7 +33,7 @@ struct End {
     gone_from: Timestamp,
 }
 
-/// An instance that was there before the front looked.
+/// There before the front looked.
 const OLD: Life = Life {
     exists_from: Timestamp::MIN,
     visible_from: Timestamp::MIN,
@@ -48,14 +41,13 @@ const OLD: Life = Life {
     end: None,
 };
 
-/// Everything known about instances, by id.
 #[derive(Debug, Default)]
 pub(super) struct Instances {
     lives: Mutex<HashMap<String, Life>>,
 }
 
 impl Instances {
-    /// New instances come into being at `birth`, which may lie ahead.
+    /// `birth` may lie ahead.
     pub(super) fn launched<I>(&self, ids: I, birth: Timestamp, behaviour: &Behaviour)
     where
         I: IntoIterator<Item = String>,
@@ -72,7 +64,7 @@ impl Instances {
         }
     }
 
-    /// Instances were asked to end; asking again changes nothing.
+    /// Asking again changes nothing.
     pub(super) fn ended<I>(&self, ids: I, now: Timestamp, behaviour: &Behaviour)
     where
         I: IntoIterator<Item = String>,
@@ -89,7 +81,6 @@ impl Instances {
         }
     }
 
-    /// Whether a group has launched it.
     pub(super) fn exists(&self, id: &str, now: Timestamp) -> bool {
         self.life(id).exists_from <= now
     }
@@ -100,7 +91,7 @@ impl Instances {
         life.visible_from <= now && life.end.is_none_or(|end| now < end.gone_from)
     }
 
-    /// The state to show instead of moto's.
+    /// None: as moto has it.
     pub(super) fn state(&self, id: &str, now: Timestamp) -> Option<State> {
         let life = self.life(id);
         match life.end {
@@ -109,7 +100,7 @@ impl Instances {
         }
     }
 
-    /// When the last of these was asked to end; none while one has not been.
+    /// None while one has not been asked to end.
     pub(super) fn all_ended_at(&self, ids: &[String]) -> Option<Timestamp> {
         let ends = ids.iter().map(|id| self.life(id).end.map(|end| end.asked_at));
         ends.collect::<Option<Vec<_>>>()?.into_iter().max()

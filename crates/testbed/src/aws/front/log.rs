@@ -1,7 +1,4 @@
-//! The record of every call that reached the front.
-//!
-//! It is how tests count calls and prove that a dry run changes nothing. Calls that the front
-//! itself makes to moto are not in it; calls that it refused or cut off are.
+//! Every call that reached the front, also those that it refused or cut off, but not its own calls to moto.
 
 use std::collections::BTreeMap;
 
@@ -11,26 +8,21 @@ use parking_lot::Mutex;
 
 use super::query::Query;
 
-/// One call of a client.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// When it came in, by the front's clock.
+    /// By the front's clock.
     pub at: Timestamp,
-    /// The service in the credential scope, as `ec2`; empty when the call was not signed.
+    /// From the credential scope, as are key and region; empty when the call was not signed.
     pub service: String,
-    /// As `RunInstances`; method and path for services that do not speak the Query protocol.
+    /// Method and path for services that do not speak the Query protocol.
     pub action: String,
-    /// The parameters as they were on the wire, without `Action` and `Version`.
     pub parameters: BTreeMap<String, String>,
-    /// Who signed the call; empty when it was not signed.
     pub access_key_id: String,
-    /// The region in the credential scope; empty when the call was not signed.
     pub region: String,
-    /// The answer to the client; none when its connection was cut.
+    /// None when the connection was cut.
     pub status: Option<StatusCode>,
 }
 
-/// The calls in the order of their ends.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     calls: Mutex<Vec<Call>>,

@@ -1,7 +1,5 @@
-//! What happens to one call, from the socket to the answer.
-//!
-//! Order: rules that stop the call, refreshes that are due, instances that must not be seen, the
-//! actions that the front knows, moto, rules that lose the answer, the log.
+//! Order: rules that stop the call, refreshes that are due, instances that must not be seen, the actions that the
+//! front knows, moto, rules that lose the answer, the log.
 
 use anyhow::Result;
 use bytes::Bytes;
@@ -17,14 +15,12 @@ use super::upstream::Upstream;
 use super::world::World;
 use super::{describe, groups};
 
-/// What the server does with a connection.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Answer(Answer),
     Reset,
 }
 
-/// Every part of the front, wired together.
 #[derive(Debug)]
 pub(super) struct Pipeline {
     pub(super) world: World,

@@ -1,9 +1,5 @@
-//! Requests in the Query protocol of EC2, Auto Scaling, STS, IAM and load balancing: a form with
-//! `Action`, `Version` and flat parameters (`Filter.1.Value.2`).
-//!
-//! In: any HTTP request. Out: a [`Query`] that can be forwarded as it is, changed, or used as a
-//! template for a question of our own with the same credentials and region. Signatures are not
-//! checked (moto does not either); only the credential scope is read.
+//! Requests in the Query protocol: a form with `Action`, `Version` and flat parameters (`Filter.1.Value.2`).
+//! Signatures are not checked (moto does not either); only the credential scope is read.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +10,8 @@ use http::{Method, Request, Uri};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Parameters by name.
 pub(in crate::aws) type Parameters = BTreeMap<String, String>;
 
-/// One request.
 #[derive(Clone, Debug)]
 pub(in crate::aws) struct Query {
     pub(super) method: Method,
@@ -61,7 +55,6 @@ impl Query {
         }
     }
 
-    /// The same request with other parameters.
     pub(super) fn with(&self, parameters: Parameters) -> Self {
         let body = Serializer::new(String::new())
             .append_pair("Action", &self.action)
@@ -80,7 +73,7 @@ impl Query {
         }
     }
 
-    /// A question of our own, asked with the credentials and in the region of this request.
+    /// With the credentials and in the region of this request.
     pub(super) fn ask(&self, service: &str, action: &str, parameters: &[(&str, &str)]) -> Self {
         let version = match service {
             "autoscaling" => "2011-01-01",
@@ -91,7 +84,6 @@ impl Query {
         Self::question(asker, [service, version], action, parameters)
     }
 
-    /// A request of a client (access key id, region) to a service (name, version).
     pub(in crate::aws) fn question(
         [access_key_id, region]: [&str; 2],
         [service, version]: [&str; 2],
@@ -128,7 +120,7 @@ impl Query {
         self.parameters.get(name).map(String::as_str)
     }
 
-    /// The values of a list parameter (`InstanceId.1`, `InstanceId.2`), or of its single form.
+    /// Of a list parameter (`InstanceId.1`, `InstanceId.2`), or of its single form.
     pub(super) fn list(&self, name: &str) -> Vec<&str> {
         let is_item = |key: &str| {
             key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || is_index(rest))

@@ -1,11 +1,5 @@
-//! A small instance refresh, which moto has not: one instance after the other is replaced.
-//!
-//! In: `StartInstanceRefresh`, `CancelInstanceRefresh`, `DescribeInstanceRefreshes`, `CompleteLifecycleAction` (which
-//! is only acknowledged: the log shows that it came). Out: their answers, and terminations in moto.
-//!
-//! There is no task in the background. Before any call is served, the replacements that have
-//! become due by the clock are carried out, so a test that moves the clock sees them all. Not
-//! here: preferences and roll-back.
+//! Instance refreshes, which moto does not have. There is no task in the background: before any call is served, the
+//! replacements that are due by the clock are carried out, so a test that moves the clock sees them all.
 
 use anyhow::Result;
 use http::StatusCode;
@@ -18,7 +12,6 @@ use super::query::Query;
 use super::world::World;
 use super::xml::Element;
 
-/// One refresh of one group.
 #[derive(Debug)]
 struct Refresh {
     id: String,
@@ -33,7 +26,6 @@ struct Refresh {
     origin: Query,
 }
 
-/// Every refresh so far, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Refreshes {
     list: Mutex<Vec<Refresh>>,
@@ -44,7 +36,6 @@ impl Refreshes {
         self.list.lock().await.clear();
     }
 
-    /// Carries out what is due.
     pub(super) async fn advance(&self, world: &World) -> Result<()> {
         let step = world.behaviour().refresh_step;
         let now = world.clock.now();
@@ -165,7 +156,7 @@ impl Refresh {
     }
 }
 
-/// Acknowledges the end of a lifecycle hook.
+/// Only acknowledged: the log shows that it came.
 pub(super) fn complete_lifecycle_action(query: &Query) -> Answer {
     let result = Element::new("CompleteLifecycleActionResult");
     Answer::auto_scaling(&query.action, Some(result))

@@ -1,70 +1,55 @@
-//! Faults as data: which call of which action goes wrong, and how.
-//!
-//! In: rules of a test. Out: at most one [`Effect`] per call. Every rule counts the calls of its
-//! action by itself, from the moment it was added; if several are due, the oldest one is used and
-//! the others keep waiting for a call of theirs.
+//! Every rule counts the calls of its action by itself, from the moment it was added; if several are due, the oldest
+//! is used and the others keep waiting.
 
 use std::time::Duration;
 
 use http::StatusCode;
 use parking_lot::Mutex;
 
-/// What happens to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Refused for coming too fast: 503 `RequestLimitExceeded` from EC2, 400 `Throttling` elsewhere.
+    /// 503 `RequestLimitExceeded` from EC2, 400 `Throttling` elsewhere.
     Throttle,
-    /// Refused for lack of machines: 500 `InsufficientInstanceCapacity`.
     NoCapacity,
-    /// Refused with any other error; nothing is done.
+    /// Nothing is done.
     Refuse {
-        /// The HTTP status.
         status: StatusCode,
-        /// The error code, as `UnauthorizedOperation`.
         code: String,
-        /// The text for people.
         message: String,
     },
-    /// Answered with a page of HTML and a status of success; nothing is done.
+    /// A page of HTML with a status of success; nothing is done.
     Garble,
-    /// The connection is reset and nothing is done.
     ResetBefore,
-    /// It is done, and the connection is reset instead of an answer.
+    /// Done, but the connection is reset instead of an answer.
     ResetAfter,
-    /// It is done after this time (of the real clock).
+    /// Of the real clock.
     Delay(Duration),
 }
 
-/// An effect on some calls of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// As `RunInstances`; `*` is any.
+    /// `*` is any.
     pub action: String,
-    /// How many calls pass before the first one that is hit.
     pub skip: usize,
-    /// How many calls are hit then; none is all of them.
+    /// None: every call after `skip`.
     pub times: Option<usize>,
-    /// What happens to them.
     pub effect: Effect,
 }
 
 impl Rule {
-    /// The next call of `action`, once.
     pub fn next(action: &str, effect: Effect) -> Self {
         Self::nth(action, 1, effect)
     }
 
-    /// The `n`-th call of `action` from now, once. The first one is 1.
+    /// Counted from now; the first one is 1.
     pub fn nth(action: &str, n: usize, effect: Effect) -> Self {
         Self { action: action.to_owned(), skip: n.saturating_sub(1), times: Some(1), effect }
     }
 
-    /// Every call of `action`.
     pub fn every(action: &str, effect: Effect) -> Self {
         Self { times: None, ..Self::next(action, effect) }
     }
 
-    /// The same, but for `times` calls in a row.
     #[must_use]
     pub fn times(self, times: usize) -> Self {
         Self { times: Some(times), ..self }
@@ -83,7 +68,6 @@ impl Rule {
     }
 }
 
-/// The rules that are in force.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     rules: Mutex<Vec<Rule>>,
@@ -98,7 +82,6 @@ impl Rules {
         self.rules.lock().clear();
     }
 
-    /// Counts a call and returns what happens to it.
     pub(super) fn take(&self, action: &str) -> Option<Effect> {
         let mut effect = None;
         for rule in self.rules.lock().iter_mut() {

@@ -1,8 +1,5 @@
-//! The listening socket: HTTP/1.1, with or without TLS, and connections that break on purpose.
-//!
-//! Invariant: a call that has been read is carried out to its end, also when the client goes
-//! away. EC2 does the same, and a token that moto had seen but the front had not noted would
-//! make the next attempt a second instance.
+//! A call that has been read is carried out to its end, also when the client goes away. EC2 does the same, and a token
+//! that moto had seen but the front had not noted would make the next attempt a second instance.
 
 use std::convert::Infallible;
 use std::io::{Error, ErrorKind};
@@ -26,7 +23,7 @@ use tokio_rustls::TlsAcceptor;
 use super::Transport;
 use super::pipeline::{Outcome, Pipeline};
 
-/// Listens on a free port; aborting the task closes the socket and every connection.
+/// Aborting the task closes the socket and every connection.
 pub(super) async fn start(
     pipeline: Arc<Pipeline>,
     transport: &Transport,

@@ -1,12 +1,6 @@
-//! Idempotency tokens: the same token means the same thing, done once.
-//!
-//! In: `RunInstances` and `AllocateHosts` with a `ClientToken`. Out: the first answer again, or
-//! `IdempotentParameterMismatch`, or `IdempotentInstanceTerminated`.
-//!
-//! A token belongs to an account, a region and, when the call names a zone or subnet, to that
-//! zone. Invariants: of calls with the same token that arrive together, one is carried out and
-//! the others wait for its answer; a call that failed leaves no trace; a dry run fails, and so
-//! leaves none either. Not here: what the call does.
+//! A token belongs to an account, a region and, when the call names a zone or subnet, to that zone. Of calls with the
+//! same token that arrive together, one is carried out and the others wait for its answer; a call that failed, as a
+//! dry run does, leaves no trace.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +16,6 @@ use super::world::World;
 
 const TOKEN: &str = "ClientToken";
 
-/// Whose token it is.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Key {
     account: String,
@@ -44,7 +37,6 @@ impl Key {
     }
 }
 
-/// What was done under a token.
 #[derive(Debug)]
 struct Deed {
     parameters: Parameters,
@@ -55,14 +47,13 @@ struct Deed {
 
 type Slot = Arc<tokio::sync::Mutex<Option<Deed>>>;
 
-/// The tokens seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     slots: Mutex<HashMap<Key, Slot>>,
 }
 
 impl Tokens {
-    /// Awaits `act` unless the token of `query` shows that it has been done.
+    /// Awaits `act` unless the token shows that it has been done.
     pub(super) async fn once(
         &self,
         world: &World,
@@ -135,7 +126,6 @@ impl Deed {
     }
 }
 
-/// The zone that a call names, by itself or by a subnet.
 async fn zone(world: &World, query: &Query) -> Result<Option<String>> {
     let zone = ["Placement.AvailabilityZone", "AvailabilityZone"];
     if let Some(zone) = zone.iter().find_map(|name| query.get(name)) {

@@ -1,8 +1,5 @@
-//! The way to moto.
-//!
-//! Requests go one at a time: moto serves them in threads that share unguarded dictionaries, so
-//! parallel calls now and then end in a Python traceback, and its interpreter lock makes them no
-//! slower this way. All fronts of one moto share the gate.
+//! Requests to moto go one at a time: its threads share unguarded dictionaries, so parallel calls now and then end in
+//! a Python traceback, and its interpreter lock makes them no slower this way. All fronts of one moto share the gate.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,7 +17,6 @@ use tokio::sync::Mutex;
 use super::answer::Answer;
 use super::query::Query;
 
-/// Where moto is.
 #[derive(Clone, Debug)]
 pub(in crate::aws) struct Upstream {
     address: SocketAddr,
@@ -36,7 +32,6 @@ impl Upstream {
         self.address
     }
 
-    /// A request of ours, without credentials.
     pub(in crate::aws) async fn post(&self, path: &str) -> Result<Answer> {
         let request = Request::builder().method(Method::POST).uri(path);
         self.send(request.body(Bytes::new())?).await

@@ -1,7 +1,4 @@
-//! What every part of the front shares: moto, the clock, the delays, the lives of instances.
-//!
-//! Also the two questions that several parts ask moto for themselves: whose credentials are
-//! these, and in which zone is this subnet.
+//! What every part of the front shares.
 
 use std::collections::HashMap;
 
@@ -15,7 +12,6 @@ use super::instances::Instances;
 use super::query::Query;
 use super::upstream::Upstream;
 
-/// The AWS that the clients of one front see.
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) clock: Clock,
@@ -57,8 +53,7 @@ impl World {
         self.upstream.forward(query).await
     }
 
-    /// The account behind the credentials. Tokens belong to it and not to the access key: a
-    /// restarted client comes with new temporary keys and must still find its instance.
+    /// Tokens belong to it and not to the access key: a restarted client comes with new temporary keys.
     pub(super) async fn account(&self, query: &Query) -> Result<String> {
         if let Some(known) = self.accounts.lock().get(&query.access_key_id) {
             return Ok(known.clone());
@@ -71,7 +66,7 @@ impl World {
         Ok(account)
     }
 
-    /// The zone of a subnet; none when there is no such subnet, which moto reports itself.
+    /// None when there is no such subnet, which moto reports itself.
     pub(super) async fn zone_of(&self, query: &Query, subnet: &str) -> Result<Option<String>> {
         let question = query.ask("ec2", "DescribeSubnets", &[("SubnetId.1", subnet)]);
         let answer = self.forward(&question).await?;

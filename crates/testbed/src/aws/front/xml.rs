@@ -1,15 +1,11 @@
-//! A small XML tree, enough to read and change what AWS services answer.
-//!
-//! Elements, attributes and text survive a round trip; comments and declarations are dropped,
-//! which no AWS client reads. Text is kept as it was escaped. Not here: namespaces (names are
-//! compared as written) and documents that are not answers of AWS.
+//! A small XML tree. Elements, attributes and text survive a round trip; comments and declarations, which no AWS
+//! client reads, are dropped. Namespaces are compared as written.
 
 use anyhow::{Context, Result, bail};
 use quick_xml::Reader;
 use quick_xml::escape::{escape, unescape};
 use quick_xml::events::{BytesStart, Event};
 
-/// An element with everything in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::aws) struct Element {
     pub(in crate::aws) name: String,
@@ -25,21 +21,18 @@ impl Element {
         Self { name: name.to_owned(), ..Self::default() }
     }
 
-    /// An element of the given namespace.
     pub(in crate::aws) fn root(name: &str, namespace: &str) -> Self {
         let mut root = Self::new(name);
         root.attributes = format!(" xmlns=\"{}\"", escape(namespace));
         root
     }
 
-    /// With one more child that holds a text.
     pub(in crate::aws) fn text_child(self, name: &str, text: &str) -> Self {
         let mut child = Self::new(name);
         child.set_text(text);
         self.child(child)
     }
 
-    /// With one more child.
     pub(in crate::aws) fn child(mut self, child: Self) -> Self {
         self.children.push(child);
         self
@@ -88,13 +81,12 @@ impl Element {
         self.children.iter_mut().find(|child| child.name == name)
     }
 
-    /// The text of the element at the end of a path of names; empty when there is none.
+    /// Empty when there is none.
     pub(in crate::aws) fn text_at(&self, path: &[&str]) -> String {
         let found = path.iter().try_fold(self, |element, name| element.get(name));
         found.map(Self::text).unwrap_or_default()
     }
 
-    /// The text of this element.
     pub(in crate::aws) fn text(&self) -> String {
         unescape(&self.text).map_or_else(|_| self.text.clone(), Into::into)
     }
@@ -103,7 +95,6 @@ impl Element {
         self.text = escape(text).into_owned();
     }
 
-    /// Every element of this name, at any depth.
     pub(in crate::aws) fn all<'a>(&'a self, name: &str) -> Vec<&'a Self> {
         let mut found = Vec::new();
         for child in &self.children {
@@ -115,12 +106,11 @@ impl Element {
         found
     }
 
-    /// The texts of every element of this name, at any depth.
     pub(in crate::aws) fn texts(&self, name: &str) -> Vec<String> {
         self.all(name).into_iter().map(Self::text).collect()
     }
 
-    /// Calls `change` on every element of this name, at any depth but not inside of one another.
+    /// At any depth, but not inside of one another.
     pub(in crate::aws) fn each_mut(&mut self, name: &str, change: &mut impl FnMut(&mut Self)) {
         for child in &mut self.children {
             if child.name == name {
@@ -131,7 +121,6 @@ impl Element {
         }
     }
 
-    /// The document with this element as its root.
     pub(in crate::aws) fn to_document(&self) -> String {
         let mut document = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
         self.write(&mut document);
