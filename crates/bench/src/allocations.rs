@@ -1,9 +1,5 @@
-//! Memory allocations of one reconcile of a settled MachineSet: observe, decide, act, report.
-//!
-//! The stages run in this process, on this thread, against a cache that is filled from the real API. The counting
-//! allocator is that of the crate `allocation-counter`, which counts per thread: what the cache's own tasks do
-//! meanwhile is not seen. A settled reconcile has nothing to wait for, so a stage that is not done at once is an
-//! error, not a longer measurement.
+//! The stages of one settled reconcile run in this process, on this thread, because the allocator counts per thread. A
+//! settled reconcile has nothing to wait for, so a stage that is not done at once is an error.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,7 +30,6 @@ use tokio::task::coop::unconstrained;
 
 const RECONCILES: usize = 1000;
 
-/// Allocations per reconcile of the settled MachineSets of `namespace`.
 pub(crate) async fn per_settled_reconcile(config: kube::Config, namespace: &str) -> Result<f64> {
     let timings = Timings::default();
     let options = Options {
@@ -89,7 +84,7 @@ pub(crate) async fn per_settled_reconcile(config: kube::Config, namespace: &str)
     Ok(counted.count_total as f64 / RECONCILES as f64)
 }
 
-/// A cloud that has answered everything. Its answers are those of EC2, otherwise the sets would not be settled.
+/// Its answers are those of EC2, otherwise the sets would not be settled.
 #[derive(Debug)]
 struct Settled;
 

@@ -1,7 +1,5 @@
-//! What reached the API server in a stretch of time, by user agent: time, writes and reads from the audit log.
-//!
-//! Both sides of a ratio are measured here, in the same way: from the moment the first write arrived to the moment the
-//! answer to the last one was complete, by the clock of the API server.
+//! Both sides of a ratio are measured here, in the same way: from the arrival of the first write to the answer to the
+//! last one, by the clock of the API server.
 
 use std::time::Duration;
 
@@ -10,16 +8,14 @@ use jiff::Timestamp;
 use machinist_testbed::audit::{AuditEntry, AuditLog};
 use tokio::time::Instant;
 
-/// All of machinist's user agents begin like this.
 pub(crate) const MACHINIST: &str = "machinist-";
-/// When to give up: so long, and so long for each write. With compilers beside it a write took 25 ms.
+/// A base, and so much for each write. With compilers beside it a write took 25 ms.
 const PATIENCE: (Duration, Duration) = (Duration::from_secs(120), Duration::from_millis(100));
 /// Nothing for so long means that it was all.
 const QUIET: Duration = Duration::from_secs(2);
 /// Looking costs a little of the two cores that are being measured.
 const POLL: Duration = Duration::from_millis(250);
 
-/// Requests from the moment the window was opened.
 #[derive(Debug)]
 pub(crate) struct AuditWindow {
     log: AuditLog,
@@ -27,20 +23,18 @@ pub(crate) struct AuditWindow {
 }
 
 impl AuditWindow {
-    /// Opens a window: what is in the log already is not seen.
+    /// What is in the log already is not seen.
     pub(crate) fn open(mut log: AuditLog) -> Result<Self> {
         log.skip_to_end()?;
         Ok(Self { log, entries: Vec::new() })
     }
 
-    /// Reads what has happened since.
     pub(crate) fn refresh(&mut self) -> Result<()> {
         self.entries.extend(self.log.read_new()?);
         Ok(())
     }
 
-    /// Waits until `party` has written `count` times to `resource` and then, to whatever it still writes, nothing more
-    /// for a while. Returns when all of that happened.
+    /// `count` writes to `resource`, and then nothing more of `party` to any resource for a while.
     pub(crate) async fn wait_for_writes(
         &mut self,
         party: &str,
@@ -67,8 +61,7 @@ impl AuditWindow {
         }
     }
 
-    /// Waits until `party` has written and then nothing more for a while. Returns when that happened; writes that were
-    /// refused count.
+    /// Writes that were refused count.
     pub(crate) async fn wait_until_quiet(&mut self, party: &str, limit: Instant) -> Result<Span> {
         let mut last = (Instant::now(), 0);
         loop {
@@ -85,7 +78,7 @@ impl AuditWindow {
         }
     }
 
-    /// From the first to the last write of `party`. A write that was refused makes the time worthless, and is an error.
+    /// A write that was refused makes the time worthless, and is an error.
     fn span(&self, party: &str) -> Result<Span> {
         if let Some(refused) = self.writes(party).find(|entry| entry.code >= 300) {
             bail!("{} {} was answered {}", refused.verb, refused.request_uri, refused.code);
@@ -102,23 +95,21 @@ impl AuditWindow {
         }
     }
 
-    /// Everything, in the order in which it was answered.
+    /// In the order in which it was answered.
     pub(crate) fn entries(&self) -> impl Iterator<Item = &AuditEntry> {
         self.entries.iter()
     }
 
-    /// The writes of `party`, in the order in which they were answered.
     pub(crate) fn writes(&self, party: &str) -> impl Iterator<Item = &AuditEntry> {
         self.by(party).filter(|entry| entry.is_write())
     }
 
-    /// Reads of `party`. A watch is listed when it ends, so one that is still open is not among them.
+    /// A watch is listed when it ends, so one that is still open is not among them.
     pub(crate) fn reads(&self, party: &str) -> impl Iterator<Item = &AuditEntry> {
         self.by(party).filter(|entry| !entry.is_write())
     }
 
-    /// Counts the requests of machinist in this stretch that have no need. They are printed, because a number alone
-    /// does not help.
+    /// Printed, because a number alone does not help.
     pub(crate) fn print_needless(&self, start: Timestamp, duration: Duration) -> usize {
         let needless: Vec<_> = self.needless(MACHINIST, start, duration).collect();
         for entry in &needless {
@@ -127,8 +118,7 @@ impl AuditWindow {
         needless.len()
     }
 
-    /// Requests of `party` that arrived in `duration` from `start` on, apart from the two that a settled cluster may
-    /// cost: watches that are opened again, and leases that are renewed.
+    /// Without what a settled cluster may cost: watches that are opened again, and leases that are renewed.
     fn needless(
         &self,
         party: &str,
@@ -142,13 +132,11 @@ impl AuditWindow {
         })
     }
 
-    /// Requests whose user agent begins with `party`.
     fn by(&self, party: &str) -> impl Iterator<Item = &AuditEntry> {
         self.entries.iter().filter(move |entry| entry.user_agent.starts_with(party))
     }
 }
 
-/// When something happened.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
     pub(crate) first: Timestamp,

@@ -1,6 +1,3 @@
-//! Where it all happens: a real API server of our own, EC2 on moto, the program under test, and a fresh fleet for
-//! every measurement.
-
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -19,7 +16,7 @@ use crate::raw::Bare;
 
 const BREATH: Duration = Duration::from_secs(2);
 
-/// Where results and logs go: `bench` beside the folder of this executable, so `target/bench`.
+/// `bench` beside the folder of this executable, so `target/bench`.
 pub(crate) fn output_folder() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
     let target = program.parent().and_then(|profile| profile.parent());
@@ -29,11 +26,10 @@ pub(crate) fn output_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// A real API server of its own that knows our kinds and has no objects.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     pub(crate) control_plane: ControlPlane,
-    /// Creates, changes and looks, under a name that no measurement counts.
+    /// Under a name that no measurement counts.
     pub(crate) setup: Bare,
 }
 
@@ -42,25 +38,21 @@ impl Cluster {
         Self::on(ControlPlane::start().await?).await
     }
 
-    /// On this control plane, which does not know our kinds yet.
     pub(crate) async fn on(control_plane: ControlPlane) -> Result<Self> {
         cluster::install_crds(&control_plane).await?;
         let setup = Bare::new(control_plane.kube_config(), "bench-setup")?;
         Ok(Self { control_plane, setup })
     }
 
-    /// A kubeconfig for the program.
     pub(crate) fn kubeconfig(&self) -> String {
         self.control_plane.kubeconfig_path().display().to_string()
     }
 
-    /// What reaches the API server from now on.
     pub(crate) fn audit_window(&self) -> Result<AuditWindow> {
         AuditWindow::open(AuditLog::of(&self.control_plane))
     }
 }
 
-/// Everything that the annotator's benchmark stands on. The API server ends with it.
 #[derive(Debug)]
 pub(crate) struct Bed {
     pub(crate) cluster: Cluster,
@@ -70,7 +62,6 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
-    /// Starts an API server that knows our kinds and has no objects.
     pub(crate) async fn start(options: &Options) -> Result<Self> {
         let (cluster, cloud) = (Cluster::start().await?, AwsBed::start().await?);
         let role = Role {
@@ -86,18 +77,16 @@ impl Bed {
         Ok(Self { cluster, cloud, program, fleets: AtomicU32::new(0) })
     }
 
-    /// New MachineSets without annotations.
+    /// Without annotations.
     pub(crate) async fn fleet(&self, count: usize) -> Result<Fleet> {
         Fleet::create(&self.cluster.setup, self.fleets.fetch_add(1, Ordering::Relaxed), count).await
     }
 
-    /// How many calls EC2 has had so far.
     pub(crate) fn cloud_calls(&self) -> usize {
         self.cloud.front().calls().len()
     }
 
-    /// Lets the API server finish what the last step left behind (closed connections, collected garbage) before
-    /// something is measured.
+    /// Lets the API server finish what the last step left behind (closed connections, collected garbage).
     pub(crate) async fn quiet(&self) {
         tokio::time::sleep(BREATH).await;
     }

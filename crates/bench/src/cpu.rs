@@ -1,5 +1,3 @@
-//! The time of the processors that a process has used, as the kernel counts it: in hundredths of a second.
-
 use std::path::PathBuf;
 use std::time::Duration;
 

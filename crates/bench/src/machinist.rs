@@ -1,5 +1,3 @@
-//! The program under test, in a process of its own.
-
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -13,22 +11,17 @@ use crate::Options;
 use crate::cpu;
 use crate::memory::Memory;
 
-/// How to get the program.
 const HOW: &str = "build it with: cargo build --release --bin machinist --bin machinist-bench";
 
-/// The environment that `deploy/base/deployment.yaml` gives to the program, as far as it changes how it behaves.
+/// What `deploy/base/deployment.yaml` sets, as far as it changes how the program behaves.
 const SHIPPED: [(&str, &str); 1] = [("MIMALLOC_PURGE_DELAY", "0")];
 
-/// What a benchmark wants of the program.
 #[derive(Debug)]
 pub(crate) struct Role {
-    /// Flags of `machinist run`.
     pub(crate) flags: Vec<String>,
-    /// Where it finds its cluster and its cloud.
     pub(crate) environment: Vec<(&'static str, String)>,
 }
 
-/// How `machinist run` is started.
 #[derive(Debug)]
 pub(crate) struct Program {
     path: PathBuf,
@@ -38,8 +31,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// The program that the options name, or else the one beside this executable. What the options say comes after
-    /// what its role is.
+    /// By default the one beside this executable. Flags of the options come after those of the role.
     pub(crate) fn find(role: Role, options: &Options, log: PathBuf) -> Result<Self> {
         let path = match &options.machinist {
             Some(path) => path.clone(),
@@ -54,12 +46,11 @@ impl Program {
         Ok(Self { path, flags, environment, log })
     }
 
-    /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Starts it for all namespaces. What it logs goes to a file, as it would in a cluster.
+    /// What it logs goes to a file, as it would in a cluster.
     pub(crate) fn start(&self) -> Result<Running> {
         let log = File::create(&self.log)
             .with_context(|| format!("cannot write {}", self.log.display()))?;
@@ -80,14 +71,13 @@ impl Program {
     }
 }
 
-/// How long everything rests before there is work: the program has started by then, and its memory is that of an idle
-/// one.
+/// By then the program has started, and its memory is that of an idle one.
 pub(crate) fn before_work(options: &Options) -> Duration {
     // Starting takes less, also on a busy machine.
     Duration::from_secs(3) + options.settle()
 }
 
-/// A running `machinist run`; killed when dropped.
+/// Killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
@@ -102,7 +92,6 @@ impl Running {
         Memory::of_process(id)
     }
 
-    /// How much time of the processors it has used.
     pub(crate) fn cpu(&mut self) -> Result<Duration> {
         let id = self
             .child
@@ -111,7 +100,6 @@ impl Running {
         cpu::of_process(id)
     }
 
-    /// Ends it, and waits until it is gone.
     pub(crate) async fn stop(mut self) -> Result<()> {
         self.child.kill().await.context("cannot kill machinist")
     }

@@ -1,5 +1,4 @@
-//! `machinist annotate` over a folder with one manifest for every instance type that EC2 lists: a process, start to
-//! end.
+//! `machinist annotate` over a folder with one manifest for every instance type that EC2 lists.
 
 use std::fs;
 use std::path::Path;
@@ -11,11 +10,10 @@ use machinist_aws_spec::catalogue;
 
 use crate::statistics::Samples;
 
-/// How many manifests: as many types as EC2 lists.
 pub(crate) const MANIFESTS: usize = 1395;
 const RUNS: usize = 5;
 
-/// How long each run took, in seconds. The manifests are written into `folder`, which goes again.
+/// The manifests are written into `folder`, which goes again.
 pub(crate) fn seconds(machinist: &Path, folder: &Path) -> Result<Samples> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     for entry in catalogue::entries().take(MANIFESTS) {
@@ -39,7 +37,6 @@ pub(crate) fn seconds(machinist: &Path, folder: &Path) -> Result<Samples> {
     Ok(samples)
 }
 
-/// As an OpenShift installer would write it.
 fn manifest(instance_type: &str) -> String {
     format!(
         "\

@@ -1,5 +1,3 @@
-//! The memory of a process, as the kernel counts it.
-//!
 //! Anonymous memory is what the program itself asked for; the rest of the total is mostly pages of the executable,
 //! which the kernel can drop at will and shares between processes.
 
@@ -7,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-/// What a process has in memory, in MiB.
+/// In MiB.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Memory {
     /// `RssAnon`.

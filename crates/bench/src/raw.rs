@@ -1,7 +1,5 @@
-//! The limit: a bare client that sends prepared requests as fast as the API server takes them, and does nothing else.
-//!
-//! It uses the same TLS and HTTP stack as machinist, and waits for every answer. It keeps no cache and watches
-//! nothing, so whatever those cost machinist is part of the ratio.
+//! The limit: a bare client with the same TLS and HTTP stack as machinist, which waits for every answer. It keeps no
+//! cache and watches nothing, so what those cost machinist is part of the ratio.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,10 +17,8 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-/// What a merge patch calls itself.
 pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 
-/// A request that is ready to go.
 #[derive(Debug, Clone)]
 pub(crate) struct Outgoing {
     method: Method,
@@ -58,7 +54,6 @@ impl Outgoing {
     }
 }
 
-/// A client without anything around it.
 #[derive(Clone)]
 pub(crate) struct Bare {
     client: Client,
@@ -73,7 +68,6 @@ impl std::fmt::Debug for Bare {
 }
 
 impl Bare {
-    /// A client that calls itself `party`.
     pub(crate) fn new(mut config: kube::Config, party: &'static str) -> Result<Self> {
         // A request that has to be repeated would be two requests in one measurement.
         config.default_retry = false;
@@ -81,7 +75,7 @@ impl Bare {
         Ok(Self { client, party })
     }
 
-    /// Sends one request and reads the whole answer.
+    /// Reads the whole answer.
     pub(crate) async fn send(&self, outgoing: Outgoing) -> Result<Bytes> {
         let Outgoing { method, path, content_type, body } = outgoing;
         let asked = format!("{method} {path}");
@@ -102,7 +96,6 @@ impl Bare {
         Ok(body)
     }
 
-    /// All objects of a collection.
     pub(crate) async fn list<T: DeserializeOwned>(&self, path: String) -> Result<Vec<T>> {
         #[derive(Deserialize)]
         struct List<T> {
@@ -119,7 +112,6 @@ impl Bare {
         Ok(())
     }
 
-    /// The phases of all Machines.
     pub(crate) async fn machine_phases(&self) -> Result<Vec<String>> {
         #[derive(Deserialize)]
         struct Machine {
@@ -135,7 +127,7 @@ impl Bare {
         Ok(all.into_iter().map(|machine| machine.status.phase).collect())
     }
 
-    /// Sends all requests, at most `concurrency` at once. Returns the answers in no particular order.
+    /// The answers come in no particular order.
     pub(crate) async fn send_all(
         &self,
         requests: Vec<Outgoing>,
@@ -160,7 +152,6 @@ impl Bare {
         Ok(all)
     }
 
-    /// Opens as many connections as `concurrency` will need.
     pub(crate) async fn warm_up(&self, concurrency: usize) -> Result<()> {
         let requests = vec![Outgoing::get("/readyz".to_owned()); concurrency * 4];
         self.send_all(requests, concurrency).await?;

@@ -1,5 +1,3 @@
-//! What was measured, what was to be reached: one flat JSON object for programs, one table for people.
-
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -9,14 +7,10 @@ use serde_json::{Map, Value, json};
 
 use crate::statistics::{Comparison, Samples, count};
 
-/// What a figure should be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target {
-    /// This or less.
     AtMost(f64),
-    /// This or more.
     AtLeast(f64),
-    /// Exactly this.
     Exactly(f64),
     /// Only to be known.
     None,
@@ -44,7 +38,7 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// The figures of one benchmark, in the order in which they are shown.
+/// In the order in which they are shown.
 #[derive(Debug)]
 pub(crate) struct Report {
     name: &'static str,
@@ -63,7 +57,7 @@ impl Report {
         Self { name, figures: Vec::new() }
     }
 
-    /// Adds a figure. It is rounded first, so that table, file and result have the same number.
+    /// Rounded first, so that table, file and result have the same number.
     pub(crate) fn add(&mut self, key: impl Into<String>, value: f64, target: Target) {
         self.figures.push(Figure {
             key: key.into(),
@@ -72,15 +66,14 @@ impl Report {
         });
     }
 
-    /// Adds the median, and the smallest and the largest by names of their own. The target is for the median.
+    /// The target is for the median.
     pub(crate) fn add_spread(&mut self, key: &str, samples: &Samples, target: Target) {
         self.add(key, samples.median(), target);
         self.add(format!("{key}_min"), samples.min(), Target::None);
         self.add(format!("{key}_max"), samples.max(), Target::None);
     }
 
-    /// Adds a ratio over `objects` objects, and the times that it is made of. `what` stands before the names, with its
-    /// underscore.
+    /// `what` stands before the names, with its underscore.
     pub(crate) fn add_comparison(
         &mut self,
         what: &str,
@@ -96,7 +89,6 @@ impl Report {
         self.add_spread(&format!("raw_{what}seconds_{objects}"), &limit, Target::None);
     }
 
-    /// Adds on how many cores all this was.
     pub(crate) fn add_cores(&mut self) {
         let cores = std::thread::available_parallelism().map_or(0, usize::from);
         self.add("cores", count(cores), Target::None);
@@ -121,7 +113,6 @@ impl Report {
         table.trim_fmt()
     }
 
-    /// Writes `<name>.json` into `folder` and returns where it is.
     pub(crate) fn write(&self, folder: &Path) -> Result<PathBuf> {
         let path = folder.join(format!("{}.json", self.name));
         let text = format!("{:#}\n", Value::Object(self.json()));

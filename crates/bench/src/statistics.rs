@@ -1,6 +1,3 @@
-//! Medians and spreads of a handful of measurements.
-
-/// Measurements of the same thing.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Samples(Vec<f64>);
 
@@ -10,7 +7,7 @@ impl Samples {
         self.0.insert(at, value);
     }
 
-    /// The middle one, or the mean of the two in the middle. Not a number where nothing was measured.
+    /// Not a number where nothing was measured.
     pub(crate) fn median(&self) -> f64 {
         let middle = self.0.len() / 2;
         match (self.0.get(middle), self.0.len() % 2) {
@@ -39,7 +36,7 @@ impl FromIterator<f64> for Samples {
     }
 }
 
-/// Runs of ours and of the bare client by turns: one of the client's before each of ours, and one after the last.
+/// One run of the client's before each of ours, and one after the last.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
     pub(crate) ours: Vec<f64>,
@@ -62,7 +59,6 @@ impl Comparison {
     }
 }
 
-/// A count as a figure.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 pub(crate) fn count(number: usize) -> f64 {
     number as f64

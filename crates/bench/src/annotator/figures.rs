@@ -1,4 +1,4 @@
-//! From measurements to figures. `docs/internals/benchmarks.md` explains each.
+//! `docs/internals/benchmarks.md` explains each figure.
 
 use super::live::Run;
 use super::series::Series;
@@ -6,7 +6,6 @@ use crate::memory::Memory;
 use crate::report::{Report, Target};
 use crate::statistics::{Comparison, Samples, count};
 
-/// Everything that was measured.
 #[derive(Debug)]
 pub(super) struct Measurements {
     pub(super) empty: Memory,
@@ -35,7 +34,6 @@ impl Measurements {
     }
 }
 
-/// What the settled program does.
 pub(super) fn settled(report: &mut Report, requests: usize, allocations: f64) {
     report.add("idle_requests", count(requests), Target::Exactly(0.0));
     report.add("allocations_per_noop_reconcile", allocations, Target::None);

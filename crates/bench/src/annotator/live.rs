@@ -1,5 +1,3 @@
-//! One run of the real program over a fresh fleet.
-
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -13,21 +11,18 @@ use crate::machinist::Running;
 use crate::memory::Memory;
 
 const ANNOTATOR: &str = "machinist-annotator";
-/// From the last write to the stretch in which requests of the settled program are counted.
+/// From the last write, before requests of the settled program are counted.
 const UNTIL_IDLE: Duration = Duration::from_secs(30);
 
-/// A program that has annotated everything and is still there.
 #[derive(Debug)]
 pub(super) struct Live {
     fleet: Fleet,
     window: AuditWindow,
     span: Span,
-    /// Calls that EC2 had had before.
     cloud_calls_before: usize,
     running: Option<Running>,
 }
 
-/// What one run cost.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run {
     pub(super) seconds: f64,
@@ -39,7 +34,6 @@ pub(super) struct Run {
 }
 
 impl Live {
-    /// Creates `objects` MachineSets, starts the program, and waits for its last write.
     pub(super) async fn run(bed: &Bed, objects: usize) -> Result<Self> {
         let fleet = bed.fleet(objects).await?;
         bed.quiet().await;
@@ -54,12 +48,11 @@ impl Live {
         &self.fleet
     }
 
-    /// The annotator's writes, in the order in which they were answered.
+    /// In the order in which they were answered.
     pub(super) fn writes(&self) -> impl Iterator<Item = &AuditEntry> {
         self.window.writes(ANNOTATOR)
     }
 
-    /// What it cost, when it has come to rest.
     pub(super) async fn measure(&mut self, bed: &Bed, settle: Duration) -> Result<Run> {
         tokio::time::sleep(settle).await;
         let memory = self.running()?.memory()?;
@@ -77,7 +70,6 @@ impl Live {
         })
     }
 
-    /// How many requests it makes in `duration` without any need.
     pub(super) async fn idle_requests(&mut self, duration: Duration) -> Result<usize> {
         // A little longer, for the log to be complete.
         tokio::time::sleep(UNTIL_IDLE + duration + Duration::from_secs(1)).await;
@@ -92,7 +84,6 @@ impl Live {
         self.running.as_mut().context("the program was stopped")
     }
 
-    /// Ends the program; the objects stay.
     pub(super) async fn stop(&mut self) -> Result<()> {
         match self.running.take() {
             Some(running) => running.stop().await,
@@ -100,7 +91,6 @@ impl Live {
         }
     }
 
-    /// Ends the program, checks that its work is done, and removes the objects.
     pub(super) async fn end(mut self, bed: &Bed) -> Result<()> {
         self.stop().await?;
         let members = self.fleet.now(&bed.cluster.setup).await?;

@@ -1,8 +1,3 @@
-//! The annotator: how long it takes over many MachineSets, with how much memory and how many requests.
-//!
-//! - [`live`]: a run of the real program; [`recording`]: its writes, replayed by a bare client; [`series`]: both by
-//!   turns, at one size; [`figures`]: from measurements to the report.
-//!
 //! What takes long and needs no comparison (counting requests of the settled program) comes last.
 
 mod figures;
@@ -26,12 +21,11 @@ use crate::raw::Bare;
 use crate::report::{Report, Target};
 use crate::statistics::Samples;
 
-/// How many requests the bare client may have under way; the best of these is the limit.
+/// Requests of the bare client under way; the best of these is the limit.
 const CONCURRENCIES: [usize; 3] = [8, 32, 64];
-/// Replays at each concurrency when looking for the best one.
 const TRIALS: usize = 2;
 
-/// Measures everything, or only memory and calls where no rounds are wanted.
+/// Only memory and calls where no rounds are wanted.
 pub(crate) async fn run(options: &Options) -> Result<Report> {
     let bed = Bed::start(options).await?;
     println!("idle on an empty cluster");
@@ -61,7 +55,6 @@ pub(crate) async fn run(options: &Options) -> Result<Report> {
     Ok(report)
 }
 
-/// What the program does when there is nothing to do.
 async fn settled(bed: &Bed, options: &Options, report: &mut Report) -> Result<()> {
     println!("requests and allocations of the settled program");
     let objects = *options.objects.first().context("--objects names no number")?;

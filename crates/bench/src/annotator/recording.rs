@@ -1,8 +1,5 @@
-//! The annotator's writes, recorded once, and replayed by a bare client on other objects with the same content.
-//!
 //! The audit log has which objects were written, in which order; the objects have what was written. Uids and versions
-//! (of preconditions and of Events) are those of the objects of each replay. So a replayed request is the one that
-//! machinist would send.
+//! are those of the objects of each replay, so a replayed request is the one that machinist would send.
 
 use std::collections::HashMap;
 
@@ -15,17 +12,15 @@ use crate::bed::Bed;
 use crate::fleet::{Fleet, Metadata};
 use crate::raw::{Bare, Outgoing};
 
-/// What the replaying client calls itself.
 pub(super) const PARTY: &str = "bench-raw";
 
-/// Writes, in the order in which they were answered.
+/// In the order in which they were answered.
 #[derive(Debug)]
 pub(super) struct Recording {
     objects: usize,
     writes: Vec<Recorded>,
 }
 
-/// A write to one object, or about it.
 #[derive(Debug)]
 enum Recorded {
     Annotate { name: String, annotations: HashMap<String, String> },
@@ -33,7 +28,6 @@ enum Recorded {
 }
 
 impl Recording {
-    /// The writes of a run.
     pub(super) async fn of(bed: &Bed, live: &Live) -> Result<Self> {
         let mut members = live.fleet().now(&bed.cluster.setup).await?;
         let objects = members.len();
@@ -53,13 +47,11 @@ impl Recording {
         Ok(Self { objects, writes })
     }
 
-    /// How many objects it is about.
     pub(super) fn objects(&self) -> usize {
         self.objects
     }
 
-    /// Writes the same to fresh objects, at most `concurrency` at once. Returns how many seconds it took, by the API
-    /// server's clock.
+    /// To fresh objects. Returns seconds by the API server's clock.
     pub(super) async fn replay(&self, bed: &Bed, raw: &Bare, concurrency: usize) -> Result<f64> {
         let fleet = bed.fleet(self.objects).await?;
         let requests = self.writes.iter().map(|write| write.request(&fleet));

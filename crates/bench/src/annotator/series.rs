@@ -1,8 +1,5 @@
-//! Ours and the bare client by turns, at one size: raw, ours, raw, ours, raw, so that a machine that gets slower or
-//! faster meanwhile does so for both.
-//!
-//! The run that is recorded comes first. Its memory and its calls count; its time does not, because nothing that it
-//! could be compared with was measured before it.
+//! Raw, ours, raw, ours, raw, so that a machine that gets slower or faster meanwhile does so for both. The time of the
+//! recorded run does not count, because nothing that it could be compared with was measured before it.
 
 use std::time::Duration;
 
@@ -13,24 +10,22 @@ use super::recording::Recording;
 use crate::bed::Bed;
 use crate::raw::Bare;
 
-/// What was measured at one size.
 #[derive(Debug)]
 pub(super) struct Series {
     pub(super) objects: usize,
     pub(super) recorded: Run,
-    /// Seconds of the bare client: before each run of ours, and after the last one.
+    /// Of the bare client: before each run of ours, and after the last one.
     pub(super) limit: Vec<f64>,
     pub(super) ours: Vec<Run>,
 }
 
 impl Series {
-    /// Every run of ours, for what needs no comparison.
+    /// For what needs no comparison.
     pub(super) fn all(&self) -> impl Iterator<Item = &Run> {
         std::iter::once(&self.recorded).chain(&self.ours)
     }
 }
 
-/// Runs the program over a fresh fleet and keeps its writes.
 pub(super) async fn record(
     bed: &Bed,
     objects: usize,
@@ -44,7 +39,6 @@ pub(super) async fn record(
     Ok((recording, run))
 }
 
-/// What every series is measured with.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
     pub(super) bed: &'a Bed,
@@ -54,7 +48,6 @@ pub(super) struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Measures so many rounds.
     pub(super) async fn run(
         &self,
         recording: &Recording,

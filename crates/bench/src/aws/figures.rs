@@ -1,4 +1,4 @@
-//! From measurements to figures. `docs/internals/benchmarks.md` explains each.
+//! `docs/internals/benchmarks.md` explains each figure.
 
 use super::live::{Idle, Run};
 use crate::report::{Report, Target};
@@ -7,7 +7,6 @@ use crate::statistics::{Comparison, Samples, count};
 /// The size that the targets are for.
 const LARGE: usize = 500;
 
-/// What was measured at one size.
 #[derive(Debug)]
 pub(super) struct Series {
     pub(super) machines: usize,
@@ -16,7 +15,6 @@ pub(super) struct Series {
     pub(super) idle: Option<Idle>,
 }
 
-/// Everything that was measured.
 #[derive(Debug, Default)]
 pub(super) struct Measurements {
     pub(super) series: Vec<Series>,

@@ -1,5 +1,4 @@
-//! The limit: the same launches by a bare SDK that knows image, subnet and security group beforehand and does nothing
-//! else.
+//! The limit: a bare SDK that knows image, subnet and security group beforehand and does nothing else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +17,7 @@ use tokio::task::JoinSet;
 
 use super::stage::{CLUSTER, REGION};
 
-/// How long so many launches take, so many at once, from the first question to the last answer. moto is fresh.
+/// From the first question to the last answer. moto is fresh.
 pub(super) async fn time(machines: usize, concurrency: usize) -> Result<f64> {
     let bed = AwsBed::start().await?;
     let estate = Arc::new(Estate::found(bed.moto(), REGION, CLUSTER).await?);
@@ -48,7 +47,6 @@ pub(super) async fn time(machines: usize, concurrency: usize) -> Result<f64> {
     Ok(seconds)
 }
 
-/// One launch, with as much in it as ours.
 async fn launch(client: &Client, estate: &Estate, number: usize) -> Result<()> {
     let uid = format!("{number:08x}-1111-4222-8333-444444444444");
     let tagged = |kind| tags(estate, kind, number, &uid);

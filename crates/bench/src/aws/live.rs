@@ -1,5 +1,3 @@
-//! One run of the real program: it starts on an empty cluster, comes to rest, and then gets a MachineSet.
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -15,10 +13,8 @@ use crate::memory::Memory;
 
 /// What was seen of instances serves for half a minute, and is then forgotten within another half.
 const REST: Duration = Duration::from_secs(65);
-/// When to give up.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// A program that has done its work and is still there.
 #[derive(Debug)]
 pub(super) struct Live {
     stage: Stage,
@@ -30,24 +26,21 @@ pub(super) struct Live {
     running: Running,
 }
 
-/// What one run cost.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run {
     pub(super) seconds: f64,
     /// Before there was anything to do.
     pub(super) empty: Memory,
-    /// Soon after the last write.
     pub(super) soon: Memory,
     /// When it has come to rest.
     pub(super) memory: Memory,
-    /// Calls to the cloud until all machines were Provisioned.
+    /// Until all machines were Provisioned.
     pub(super) cloud_calls: usize,
-    /// Writes apart from Events.
+    /// Without Events.
     pub(super) writes: usize,
     pub(super) events: usize,
 }
 
-/// What machines that wait for their Nodes cost.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Idle {
     pub(super) api_requests: usize,
@@ -55,7 +48,6 @@ pub(super) struct Idle {
 }
 
 impl Live {
-    /// Brings so many machines from nothing to Provisioned.
     pub(super) async fn run(machines: usize, options: &Options) -> Result<Self> {
         let stage = Stage::start().await?;
         let mut running = stage.program(options)?.start()?;
@@ -81,7 +73,6 @@ impl Live {
         Ok(Self { stage, machines, window, span, empty, cloud_calls, running })
     }
 
-    /// What it cost, when it has come to rest.
     pub(super) async fn measure(&mut self, options: &Options) -> Result<Run> {
         tokio::time::sleep(options.settle()).await;
         let soon = self.running.memory()?;
@@ -108,7 +99,6 @@ impl Live {
         })
     }
 
-    /// What it costs to do nothing, from now on.
     pub(super) async fn idle(&mut self, options: &Options) -> Result<Idle> {
         let mut window = self.stage.cluster.audit_window()?;
         let before = self.stage.cloud_calls().len();
@@ -124,7 +114,6 @@ impl Live {
         Ok(Idle { api_requests: needless, cloud_calls: calls.len() - before })
     }
 
-    /// Ends the program and its cluster.
     pub(super) async fn end(self) -> Result<()> {
         self.running.stop().await.context("the program")
     }

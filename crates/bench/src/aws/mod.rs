@@ -1,9 +1,3 @@
-//! Machines on EC2 (moto): how long they take from nothing to Provisioned, against the same launches by a bare SDK;
-//! with how much memory and how many calls.
-//!
-//! - [`stage`]: an API server, a moto and an estate, fresh for every run; [`live`]: a run of the real program;
-//!   [`launches`]: the limit; [`figures`]: from measurements to the report.
-//!
 //! moto does one thing at a time, so both sides wait for it most of the time. What is measured is what machinist adds:
 //! look-ups, descriptions, and its own writes to Kubernetes.
 
@@ -20,11 +14,10 @@ use crate::Options;
 use crate::report::Report;
 use crate::statistics::Comparison;
 
-/// How many launches the bare SDK may have under way; the best of these is the limit.
+/// Launches of the bare SDK under way; the best of these is the limit.
 const CONCURRENCIES: [usize; 3] = [8, 32, 64];
 
-/// Measures every size, ours and the bare SDK by turns: raw, ours, raw, ours, raw. With no rounds, one run that is
-/// compared with nothing.
+/// Raw, ours, raw, ours, raw. With no rounds, one run that is compared with nothing.
 pub(crate) async fn run(options: &Options) -> Result<Report> {
     let mut measurements = Measurements::default();
     let smallest = *options.launches.first().context("--launches names no number")?;

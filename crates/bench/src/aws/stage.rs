@@ -1,6 +1,3 @@
-//! Where a run takes place: an API server that knows our kinds and has no objects, and an estate in EC2 without
-//! instances.
-
 use anyhow::Result;
 use machinist_api::resource::MACHINE_SETS;
 use machinist_testbed::aws::{AwsBed, Estate};
@@ -32,7 +29,6 @@ impl Stage {
         Ok(Self { cluster, cloud, estate })
     }
 
-    /// The program with the controllers that bring machines to Provisioned.
     pub(super) fn program(&self, options: &Options) -> Result<Program> {
         let role = Role {
             flags: vec![
@@ -51,7 +47,6 @@ impl Stage {
         Program::find(role, options, log)
     }
 
-    /// A MachineSet that wants so many machines.
     pub(super) async fn create_set(&self, machines: usize) -> Result<()> {
         let labels = json!({
             "machine.openshift.io/cluster-api-cluster": CLUSTER,
@@ -75,18 +70,15 @@ impl Stage {
         Ok(())
     }
 
-    /// How many machines are Provisioned.
     pub(super) async fn provisioned(&self) -> Result<usize> {
         let phases = self.cluster.setup.machine_phases().await?;
         Ok(phases.iter().filter(|phase| *phase == "Provisioned").count())
     }
 
-    /// How many instances there are.
     pub(super) async fn instances(&self) -> Result<usize> {
         Ok(self.estate.live().await?.len())
     }
 
-    /// The actions that the cloud was asked for so far.
     pub(super) fn cloud_calls(&self) -> Vec<String> {
         self.cloud.front().calls().into_iter().map(|call| call.action).collect()
     }

@@ -1,11 +1,9 @@
-//! A MachineSet as OpenShift's installer makes it on AWS: the same fields, and so about the same size.
-//!
-//! Types and zones change from one to the next as they do in a large cluster: 40 types in three zones of one region.
+//! MachineSets with the fields, and so about the size, that OpenShift's installer gives them on AWS; 40 types in three
+//! zones, as in a large cluster.
 
 use machinist_api::resource::MACHINE_SETS;
 use serde_json::{Value, json};
 
-/// The Secret with the credentials, in every namespace.
 pub(super) const SECRET: &str = "aws-cloud-credentials";
 
 const CLUSTER: &str = "prod-eu-x7k2p";
@@ -13,7 +11,7 @@ const FAMILIES: [&str; 8] = ["m6i", "m5", "c6i", "r6i", "m6g", "c7g", "g4dn", "g
 const SIZES: [&str; 5] = ["xlarge", "2xlarge", "4xlarge", "8xlarge", "16xlarge"];
 const TYPES: usize = FAMILIES.len() * SIZES.len();
 
-/// In which of so many namespaces the MachineSet of this number is. Each gets all types.
+/// Each namespace gets all types.
 pub(super) fn namespace(number: usize, namespaces: usize) -> usize {
     number / TYPES % namespaces
 }
@@ -23,7 +21,6 @@ fn instance_type(number: usize) -> String {
     format!("{}.{size}", FAMILIES[number % FAMILIES.len()])
 }
 
-/// The MachineSet of this number.
 pub(super) fn machine_set(number: usize) -> Value {
     let cluster = CLUSTER;
     let zone = format!("eu-west-1{}", ["a", "b", "c"][number % 3]);

@@ -1,7 +1,5 @@
-//! The objects that are annotated: MachineSets in two namespaces, each with a Secret of its own.
-//!
-//! Every fleet of the same size is the same, but for its namespaces. Names are unique over both, so a recorded write
-//! finds its object in any other fleet. How a MachineSet looks is in [`machine_set`].
+//! Fleets of the same size differ only in their namespaces. Names are unique over both, so a recorded write finds its
+//! object in any other fleet.
 
 mod machine_set;
 
@@ -18,7 +16,6 @@ use crate::raw::{Bare, Outgoing};
 
 /// Creating is no part of any measurement.
 const CONCURRENCY: usize = 64;
-/// How many objects one request deletes.
 const AT_ONCE: usize = 200;
 /// Two, so that there is more than one identity to ask EC2 as.
 const NAMESPACES: usize = 2;
@@ -31,14 +28,12 @@ const ANNOTATIONS: [&str; 5] = [
     names::ANNOTATION_CAPACITY_CPU,
 ];
 
-/// MachineSets and where they are.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     namespaces: [String; NAMESPACES],
     members: HashMap<String, Member>,
 }
 
-/// An object as it was created or found.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Member {
     pub(crate) metadata: Metadata,
@@ -62,7 +57,7 @@ impl Member {
 }
 
 impl Fleet {
-    /// Creates `count` MachineSets. `number` makes the namespaces different from those of other fleets.
+    /// `number` makes the namespaces different from those of other fleets.
     pub(crate) async fn create(setup: &Bare, number: u32, count: usize) -> Result<Self> {
         let namespaces = ["a", "b"].map(|which| format!("bench-{number}-{which}"));
         for namespace in &namespaces {
@@ -81,17 +76,14 @@ impl Fleet {
         Ok(Self { members: members.collect::<Result<_>>()?, namespaces })
     }
 
-    /// One of its namespaces.
     pub(crate) fn namespace(&self) -> &str {
         &self.namespaces[0]
     }
 
-    /// A MachineSet as it was created.
     pub(crate) fn member(&self, name: &str) -> Result<&Member> {
         self.members.get(name).with_context(|| format!("{name} was not created"))
     }
 
-    /// The MachineSets as they are now, by name.
     pub(crate) async fn now(&self, setup: &Bare) -> Result<HashMap<String, Member>> {
         let mut members = HashMap::new();
         for namespace in &self.namespaces {
@@ -102,7 +94,6 @@ impl Fleet {
         Ok(members)
     }
 
-    /// The Events about them, by name.
     pub(crate) async fn events(&self, setup: &Bare) -> Result<HashMap<String, Value>> {
         let name =
             |event: &Value| event["metadata"]["name"].as_str().unwrap_or_default().to_owned();
@@ -114,8 +105,7 @@ impl Fleet {
         Ok(events)
     }
 
-    /// Deletes MachineSets, Events and Secrets, so that every measurement finds the API server with equally much to
-    /// hold.
+    /// Every measurement must find the API server with equally much to hold.
     pub(crate) async fn delete(self, setup: &Bare) -> Result<()> {
         let resources = [MACHINE_SETS, EVENTS, SECRETS];
         let paths = self.namespaces.iter().flat_map(|namespace| {
@@ -126,7 +116,7 @@ impl Fleet {
     }
 }
 
-/// Deletes a collection, some at a time: a request that takes longer than a minute is broken off.
+/// Some at a time: a request that takes longer than a minute is broken off.
 async fn delete_all(setup: &Bare, path: String) -> Result<()> {
     loop {
         setup.send(Outgoing::delete(format!("{path}?limit={AT_ONCE}"))).await?;
@@ -137,7 +127,7 @@ async fn delete_all(setup: &Bare, path: String) -> Result<()> {
     }
 }
 
-/// A namespace, and in it the Secret that MachineSets name. moto takes any credentials.
+/// moto takes any credentials.
 async fn create_namespace(setup: &Bare, name: &str) -> Result<()> {
     setup.create_namespace(name).await?;
     let body = json!({

@@ -1,11 +1,10 @@
-//! From measurements to figures. `docs/internals/benchmarks.md` explains each.
+//! `docs/internals/benchmarks.md` explains each figure.
 
 use super::live::{Calls, Removal, Run};
 use super::series::Series;
 use crate::report::{Report, Target};
 use crate::statistics::{Samples, count};
 
-/// Everything that was measured.
 #[derive(Debug, Default)]
 pub(super) struct Measurements {
     pub(super) running: Vec<Series>,

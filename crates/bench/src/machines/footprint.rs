@@ -1,8 +1,5 @@
-//! What the caches keep of each object, in bytes: the objects that the API server has are read as the caches read
-//! them, in this process and with an allocator that counts.
-//!
-//! It is what the types and the sharing between objects make of it, and the same on every machine. Not in it: the
-//! tables of stores and indexes, and what the real allocator adds.
+//! The types and the sharing between objects decide it, so it is the same on every machine. Not in it: the tables of
+//! stores and indexes, and what the real allocator adds.
 
 use std::sync::Arc;
 
@@ -24,7 +21,6 @@ pub(super) struct Footprint {
 }
 
 impl Footprint {
-    /// Reads all Machines and Nodes.
     pub(super) async fn read(setup: &Bare) -> Result<Self> {
         let machines: Vec<Box<RawValue>> = setup.list(MACHINES.collection_path(None)).await?;
         let nodes: Vec<Box<RawValue>> = setup.list(NODES.collection_path(None)).await?;
@@ -37,7 +33,6 @@ impl Footprint {
     }
 }
 
-/// What is stored of these objects, and how many bytes that takes for each.
 fn store<K: Kind>(kind: &K, objects: &[Box<RawValue>]) -> Result<(Vec<Arc<K::Stored>>, f64)> {
     let mut stored = Vec::with_capacity(objects.len());
     let mut result = Ok(());

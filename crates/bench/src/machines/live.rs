@@ -1,6 +1,3 @@
-//! One run of the real program: it starts on an empty cluster, comes to rest, and then gets its MachineSets all at
-//! once.
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -19,22 +16,18 @@ use crate::memory::Memory;
 
 /// What was seen of instances serves for half a minute, and is then forgotten within another half.
 const REST: Duration = Duration::from_secs(65);
-/// From the last write to the stretch in which requests of the settled program are counted.
+/// From the last write, before requests of the settled program are counted.
 const UNTIL_IDLE: Duration = Duration::from_secs(30);
-/// When to give up: so long, and so long for each machine.
+/// A base, and so much for each machine.
 const PATIENCE: (Duration, Duration) = (Duration::from_secs(120), Duration::from_millis(200));
 
-/// What the program is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
-    /// Create Machines, and nothing else.
     Create,
-    /// Bring machines from nothing to Running.
     Run,
 }
 
 impl Work {
-    /// Which controllers that takes.
     pub(super) fn controllers(self) -> &'static str {
         match self {
             Self::Create => "machineset",
@@ -43,7 +36,6 @@ impl Work {
     }
 }
 
-/// A program that has done its work and is still there.
 #[derive(Debug)]
 pub(super) struct Live {
     work: Work,
@@ -56,34 +48,29 @@ pub(super) struct Live {
     running: Running,
 }
 
-/// What one run cost.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run {
     pub(super) seconds: f64,
     /// Before there was anything to do.
     pub(super) empty: Memory,
-    /// Soon after the last write.
     pub(super) soon: Memory,
-    /// When it has come to rest.
     pub(super) memory: Memory,
     pub(super) calls: Calls,
-    /// Of what is stored; `None` where there are no Nodes.
+    /// `None` where there are no Nodes.
     pub(super) footprint: Option<Footprint>,
 }
 
-/// Requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Calls {
-    /// Writes of the controllers apart from Events, those that were refused included.
+    /// Of the controllers apart from Events, those that were refused included.
     pub(super) writes: usize,
     pub(super) events: usize,
-    /// Writes and Events that were answered with an error.
+    /// Events included.
     pub(super) refused: usize,
     pub(super) reads: usize,
     pub(super) cloud: usize,
 }
 
-/// What it cost to remove everything.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Removal {
     pub(super) seconds: f64,
@@ -91,7 +78,6 @@ pub(super) struct Removal {
 }
 
 impl Live {
-    /// Lets the program do `work` for `machines` machines in sets of `per_set`.
     pub(super) async fn run(
         work: Work,
         machines: usize,
@@ -121,7 +107,6 @@ impl Live {
         Ok(Self { work, stage, sets, machines, window, span, empty, running })
     }
 
-    /// What it cost, when it has come to rest.
     pub(super) async fn measure(&mut self, options: &Options) -> Result<Run> {
         let (empty, seconds) = (self.empty, self.span.seconds());
         tokio::time::sleep(options.settle()).await;
@@ -142,12 +127,11 @@ impl Live {
         Ok(Run { seconds, empty, soon, memory, calls, footprint })
     }
 
-    /// The cloud's and the controllers' requests, in the order in which they were answered.
+    /// Also the cloud's, in the order in which they were answered.
     pub(super) fn entries(&self) -> impl Iterator<Item = &AuditEntry> {
         self.window.entries()
     }
 
-    /// How many requests it makes without any need.
     pub(super) async fn idle_requests(&mut self, options: &Options) -> Result<usize> {
         // A little longer, for the log to be complete.
         tokio::time::sleep(UNTIL_IDLE + options.idle() + Duration::from_secs(1)).await;
@@ -158,7 +142,7 @@ impl Live {
         Ok(self.window.print_needless(start, options.idle()))
     }
 
-    /// Wants no machines any more, and waits until nothing is left of them anywhere.
+    /// Waits until nothing is left of the machines anywhere.
     pub(super) async fn remove(&mut self) -> Result<Removal> {
         let (mut window, before) = (self.stage.cluster.audit_window()?, self.stage.cloud_calls());
         sets::scale_to_nothing(&self.stage.cluster.setup, self.sets).await?;
@@ -180,7 +164,6 @@ impl Live {
         Ok(Removal { seconds, calls })
     }
 
-    /// Ends the program and its cluster.
     pub(super) async fn end(self) -> Result<()> {
         self.running.stop().await.context("the program")
     }
@@ -190,7 +173,6 @@ fn patience(machines: usize) -> Duration {
     PATIENCE.0 + PATIENCE.1 * u32::try_from(machines).unwrap_or(u32::MAX)
 }
 
-/// Counts, and prints who wrote what how often.
 fn calls(window: &AuditWindow, cloud: usize) -> Calls {
     let mut calls = Calls { cloud, reads: window.reads(MACHINIST).count(), ..Calls::default() };
     let mut kinds = BTreeMap::<_, usize>::new();

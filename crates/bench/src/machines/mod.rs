@@ -1,13 +1,5 @@
-//! Machines on the simulated cloud: how long they take from nothing to Running, with how much memory and how many
-//! requests, and what it costs to remove them again.
-//!
-//! - [`stage`]: an API server and a cloud, fresh for every run; [`sets`]: the MachineSets; [`live`]: a run of the
-//!   real program; [`recording`]: its writes; [`replay`]: the same writes by a bare client; [`series`]: both by
-//!   turns; [`footprint`]: what one stored object takes; [`figures`]: from measurements to the report.
-//!
 //! The writes are recorded with the smallest number of machines, in one MachineSet. More machines are more such sets,
-//! so the recording is replayed once for each of them. If machinist wrote more per machine when there are many, that
-//! would be its own loss.
+//! so the recording is replayed once for each. If machinist wrote more per machine with many, that would be its loss.
 
 mod figures;
 mod footprint;
@@ -26,7 +18,7 @@ use self::series::Plan;
 use crate::Options;
 use crate::report::Report;
 
-/// Measures everything, or only memory and calls where no rounds are wanted.
+/// Only memory and calls where no rounds are wanted.
 pub(crate) async fn run(options: &Options) -> Result<Report> {
     let smallest = *options.machines.first().context("--machines names no number")?;
     ensure!(smallest > 0, "--machines must be more than nothing");

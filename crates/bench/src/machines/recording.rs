@@ -1,11 +1,6 @@
-//! The writes of a run, from an audit log that has their bodies: one chain for each machine, and one for its
-//! MachineSet.
-//!
 //! Within a chain each write follows the answer to the one before, because most of them name the version that they
-//! change. A machine's chain also has the creation of its Node, which is the cloud's: without it the Node could not be
-//! changed, and the API server has that work in both cases.
-//!
-//! Left out: writes that were refused.
+//! change. A machine's chain also has the creation of its Node: without it the Node could not be changed, and the API
+//! server has that work in both cases. Writes that were refused are left out.
 
 use std::collections::HashMap;
 
@@ -18,12 +13,10 @@ use serde_json::{Value, json};
 
 use crate::audit_window::MACHINIST;
 
-/// Stands for the uid of the object in question.
+/// Stands for the uid of the object in question; [`VERSION`] for its version.
 pub(super) const UID: &str = "@uid@";
-/// Stands for its version.
 pub(super) const VERSION: &str = "@version@";
 
-/// A write.
 #[derive(Debug, Clone)]
 pub(super) struct Step {
     pub(super) creates: bool,
@@ -35,10 +28,8 @@ pub(super) struct Step {
     pub(super) answers: bool,
 }
 
-/// Writes that follow each other.
 pub(super) type Chain = Vec<Step>;
 
-/// The chains of one MachineSet.
 #[derive(Debug)]
 pub(super) struct Recording {
     pub(super) chains: Vec<Chain>,
@@ -63,7 +54,7 @@ impl Recording {
     }
 }
 
-/// Whether a request is part of the recording: a write of the controllers, or the registration of a Node.
+/// A write of the controllers, or the registration of a Node.
 fn is_wanted(entry: &AuditEntry) -> bool {
     let registers = entry.user_agent == kubelet::USER_AGENT && entry.verb == "create";
     let writes = entry.user_agent.starts_with(MACHINIST) && entry.is_write();
@@ -77,7 +68,7 @@ fn owner(entry: &AuditEntry) -> Option<(&str, &str)> {
     (entry.resource == NODES.plural).then_some((&*entry.name, machine))
 }
 
-/// A write as it can be sent again, and the chain that it belongs to.
+/// With the chain that it belongs to.
 fn step(entry: &AuditEntry, owners: &HashMap<&str, &str>) -> Result<(String, Step)> {
     let mut body = entry.request.clone().context("the log has no body")?;
     let is_event = entry.resource == EVENTS.plural;

@@ -1,5 +1,3 @@
-//! The limit: a bare client that sends what was recorded, as fast as the API server takes it.
-
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -15,16 +13,14 @@ use crate::Options;
 use crate::machinist::before_work;
 use crate::raw::{Bare, MERGE_PATCH, Outgoing};
 
-/// What the replaying client calls itself.
 const PARTY: &str = "bench-raw";
 /// Far more than it ever takes for the log to be complete.
 const LOG: Duration = Duration::from_secs(60);
 
-/// Who is known, by `machines/<name>` and the like.
+/// By `machines/<name>` and the like.
 type Known = HashMap<String, Identity>;
 
-/// Writes for `sets` MachineSets what was recorded of one, with at most `concurrency` requests at once. Returns how
-/// many seconds that took, by the API server's clock.
+/// Returns seconds by the API server's clock.
 pub(super) async fn replay(
     recording: &Recording,
     sets: usize,
@@ -57,7 +53,6 @@ pub(super) async fn replay(
     Ok(span.seconds())
 }
 
-/// What a chain needs to know from the start.
 fn only(known: &Known, chain: &Chain) -> Known {
     let about = chain.iter().filter_map(|step| known.get_key_value(&step.about));
     about.map(|(name, identity)| (name.clone(), identity.clone())).collect()
@@ -73,7 +68,6 @@ fn rename(chain: &Chain, number: usize) -> Chain {
     chain.iter().map(step).collect()
 }
 
-/// Sends the writes of a chain, each after the answer to the one before.
 async fn play(raw: &Bare, chain: &Chain, known: &mut Known) -> Result<()> {
     for step in chain {
         let answer = raw.send(request(step, known)?).await?;

@@ -1,5 +1,4 @@
-//! Ours and the bare client by turns, at one size: raw, ours, raw, ours, raw, so that a machine that gets slower or
-//! faster meanwhile does so for both.
+//! Raw, ours, raw, ours, raw, so that a machine that gets slower or faster meanwhile does so for both.
 
 use std::sync::Arc;
 
@@ -12,10 +11,9 @@ use super::stage::Audit;
 use crate::Options;
 use crate::statistics::Comparison;
 
-/// How many requests the bare client may have under way; the best of these is the limit.
+/// Requests of the bare client under way; the best of these is the limit.
 const CONCURRENCIES: [usize; 3] = [8, 32, 64];
 
-/// What was measured at one size.
 #[derive(Debug)]
 pub(super) struct Series {
     pub(super) machines: usize,
@@ -25,14 +23,12 @@ pub(super) struct Series {
     pub(super) idle_requests: Option<usize>,
 }
 
-/// What every series is measured with.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
     options: &'a Options,
     per_set: usize,
     /// The best one, once it is known.
     pub(super) concurrency: Option<usize>,
-    /// What was recorded last, and what it was.
     recorded: Option<(Work, Arc<Recording>)>,
 }
 
@@ -41,7 +37,7 @@ impl<'a> Plan<'a> {
         Self { options, per_set, concurrency: None, recorded: None }
     }
 
-    /// Measures so many rounds; with none, one run that is compared with nothing.
+    /// With no rounds, one run that is compared with nothing.
     pub(super) async fn measure(
         &mut self,
         work: Work,
@@ -85,7 +81,7 @@ impl<'a> Plan<'a> {
         live.end().await
     }
 
-    /// What the program writes for one set. It is run for that, unless it was already.
+    /// Runs the program for that, unless it was already.
     async fn recording(&mut self, work: Work) -> Result<Arc<Recording>> {
         if let Some((_, recording)) = self.recorded.as_ref().filter(|(what, _)| *what == work) {
             return Ok(Arc::clone(recording));

@@ -1,7 +1,4 @@
-//! The MachineSets, and how far their machines are.
-//!
-//! Every set has a namespace of its own. Names differ only in two digits, so that what was recorded of one set can be
-//! said of any other ([`rename`]).
+//! Names differ only in two digits, so that what was recorded of one set can be said of any other ([`rename`]).
 
 use std::collections::HashMap;
 
@@ -12,12 +9,10 @@ use serde_json::{Value, json};
 
 use crate::raw::{Bare, Outgoing};
 
-/// Where the set of this number is.
 pub(super) fn namespace(number: usize) -> String {
     format!("bench-fleet-{number:02}")
 }
 
-/// What the set of this number is called.
 pub(super) fn name(number: usize) -> String {
     format!("prod-eu-x7k2p-worker-{number:02}")
 }
@@ -27,7 +22,6 @@ pub(super) fn rename(text: &str, number: usize) -> String {
     text.replace(&namespace(0), &namespace(number)).replace(&name(0), &name(number))
 }
 
-/// Which object it is, and which state of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Identity {
@@ -36,7 +30,6 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Of the object in an answer.
     pub(super) fn read(answer: &[u8]) -> Result<Self> {
         #[derive(Deserialize)]
         struct Object {
@@ -47,7 +40,6 @@ impl Identity {
     }
 }
 
-/// Creates so many sets that want so many machines each. Returns who they are, by name.
 pub(super) async fn create(
     setup: &Bare,
     sets: usize,
@@ -62,7 +54,6 @@ pub(super) async fn create(
     Ok(created)
 }
 
-/// Creates the namespaces of so many sets.
 pub(super) async fn create_namespaces(setup: &Bare, sets: usize) -> Result<()> {
     for number in 0..sets {
         setup.create_namespace(&namespace(number)).await?;
@@ -70,7 +61,6 @@ pub(super) async fn create_namespaces(setup: &Bare, sets: usize) -> Result<()> {
     Ok(())
 }
 
-/// Wants no machines any more.
 pub(super) async fn scale_to_nothing(setup: &Bare, sets: usize) -> Result<()> {
     for number in 0..sets {
         let path = MACHINE_SETS.object_path(&namespace(number), &name(number));
@@ -80,20 +70,19 @@ pub(super) async fn scale_to_nothing(setup: &Bare, sets: usize) -> Result<()> {
     Ok(())
 }
 
-/// How many machines there are, and how many of them run.
+/// All, and those that run.
 pub(super) async fn machines(setup: &Bare) -> Result<(usize, usize)> {
     let phases = setup.machine_phases().await?;
     let running = phases.iter().filter(|phase| *phase == "Running").count();
     Ok((phases.len(), running))
 }
 
-/// How many Nodes there are.
 pub(super) async fn nodes(setup: &Bare) -> Result<usize> {
     let all: Vec<serde::de::IgnoredAny> = setup.list(NODES.collection_path(None)).await?;
     Ok(all.len())
 }
 
-/// A set as large as those of a real cluster, for the simulated cloud, whose instances boot at once.
+/// As large as those of a real cluster; the instances boot at once.
 fn machine_set(number: usize, replicas: usize) -> Value {
     let (cluster, name) = ("prod-eu-x7k2p", name(number));
     let labels = json!({

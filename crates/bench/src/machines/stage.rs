@@ -1,4 +1,4 @@
-//! Where one run happens: an API server and a simulated cloud of its own, so that no run finds what another one left.
+//! Every run has an API server and a cloud of its own, so that it does not find what another one left.
 
 use anyhow::Result;
 use machinist_control_plane::ControlPlane;
@@ -11,16 +11,13 @@ use crate::Options;
 use crate::bed::{self, Cluster};
 use crate::machinist::{Program, Role};
 
-/// The writes in the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Audit {
-    /// That there was one.
     Metadata,
-    /// Also what was written. It slows the API server down, so nothing is timed with it.
+    /// These slow the API server down, so nothing is timed with them.
     Bodies,
 }
 
-/// An API server that knows our kinds and has no objects, and a cloud without instances.
 #[derive(Debug)]
 pub(super) struct Stage {
     pub(super) cluster: Cluster,
@@ -38,7 +35,6 @@ impl Stage {
         Ok(Self { cluster, cloud })
     }
 
-    /// The program with the controllers that this work takes.
     pub(super) fn program(&self, work: Work, options: &Options) -> Result<Program> {
         let role = Role {
             flags: vec![
@@ -54,7 +50,6 @@ impl Stage {
         Program::find(role, options, log)
     }
 
-    /// How many calls the cloud has had so far.
     pub(super) fn cloud_calls(&self) -> usize {
         let calls: u64 = self.cloud.sim.calls().values().sum();
         usize::try_from(calls).unwrap_or(usize::MAX)

@@ -1,4 +1,4 @@
-//! From measurements to figures. `docs/internals/benchmarks.md` explains each.
+//! `docs/internals/benchmarks.md` explains each figure.
 
 use super::latency::Latency;
 use super::live::{Idle, Load};
@@ -7,20 +7,17 @@ use crate::memory::Memory;
 use crate::report::{Report, Target};
 use crate::statistics::count;
 
-/// What was measured with one number of Events.
 #[derive(Debug)]
 pub(super) struct Series {
     pub(super) events: usize,
     pub(super) load: Load,
     /// Before there was anything.
     pub(super) empty: Memory,
-    /// When all Events had come.
     pub(super) grown: Memory,
-    /// Of another process that found them there and listed them again.
+    /// Of another process that found all Events there and listed them again.
     pub(super) listed: Memory,
 }
 
-/// Everything that was measured.
 #[derive(Debug, Default)]
 pub(super) struct Measurements {
     pub(super) series: Vec<Series>,

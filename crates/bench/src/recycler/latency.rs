@@ -1,7 +1,5 @@
-//! From an Event to the decision that follows from it, against the time that a bare watch takes to bring the Event.
-//!
-//! Both begin when the Event arrives at the API server, by its own log. The decision is made when the write that tells
-//! of it arrives there; the bare watch is at its end when the line is read.
+//! Both times begin when the Event arrives at the API server, by its own log. The decision is made when the write that
+//! tells of it arrives there; the bare watch is at its end when the line is read.
 
 use std::time::Duration;
 
@@ -19,14 +17,13 @@ use super::stage::{NAMESPACE, QUICK, SUDDEN, Stage, event};
 use crate::audit_window::AuditWindow;
 use crate::statistics::Samples;
 
-/// How often.
 const TIMES: usize = 20;
 /// Longer than window and cool-down, so that each is decided about.
 const BETWEEN: Duration = Duration::from_secs(4);
 const PATIENCE: Duration = Duration::from_secs(15);
 const POLL: Duration = Duration::from_millis(20);
 
-/// How long it takes, in milliseconds.
+/// In milliseconds.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Latency {
     pub(super) decision: Samples,
@@ -84,7 +81,7 @@ async fn decision(window: &mut AuditWindow, event: &str) -> Result<(Timestamp, T
     }
 }
 
-/// A bare watch: when each line came that tells of a sudden event.
+/// When each line came that tells of a sudden event.
 async fn watch(stage: &Stage) -> Result<mpsc::UnboundedReceiver<Timestamp>> {
     let client = Client::try_from(stage.cluster.control_plane.kube_config())?;
     let path = CORE_EVENTS.collection_path(Some(NAMESPACE));

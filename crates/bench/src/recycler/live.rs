@@ -1,5 +1,3 @@
-//! The real program: started on an empty cluster, at rest, and then under Events.
-
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -13,31 +11,26 @@ use crate::memory::Memory;
 
 /// After the last write Events may still follow.
 const BEFORE_REST: Duration = Duration::from_secs(30);
-/// Between two lists of everything, where memory includes them.
+/// Memory includes lists of everything.
 const LISTS: &str = "--sync-period=15s";
-/// Some of those lists.
+/// Long enough for some of those lists.
 const LISTED: Duration = Duration::from_secs(40);
-/// When to give up.
 const PATIENCE: Duration = Duration::from_secs(600);
 const POLL: Duration = Duration::from_millis(200);
 
-/// The program, running.
 #[derive(Debug)]
 pub(super) struct Live {
     running: Running,
     empty: Memory,
 }
 
-/// What Events cost.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
-    /// The program's own time for each, from its arrival to its being counted.
+    /// From its arrival to its being counted.
     pub(super) cpu_us_per_event: f64,
-    /// Writes of the program while they came.
     pub(super) writes: usize,
 }
 
-/// What nothing costs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Idle {
     pub(super) requests: usize,
@@ -45,7 +38,7 @@ pub(super) struct Idle {
 }
 
 impl Live {
-    /// Starts it on an empty cluster, and then gives that its Nodes and Pods.
+    /// The cluster is empty at first, then gets its Nodes and Pods.
     pub(super) async fn start(stage: &Stage, options: &Options) -> Result<Self> {
         let mut running = stage.program(options, &[])?.start()?;
         tokio::time::sleep(before_work(options)).await;
@@ -55,7 +48,6 @@ impl Live {
         Ok(Self { running, empty })
     }
 
-    /// Lets Events happen, until all that count are counted.
     pub(super) async fn load(&mut self, stage: &Stage, events: usize) -> Result<Load> {
         let mut window = stage.cluster.audit_window()?;
         let before = self.running.cpu()?;
@@ -78,7 +70,7 @@ impl Live {
         Ok(Load { cpu_us_per_event: each, writes: window.writes(MACHINIST).count() })
     }
 
-    /// What it costs when nothing happens, from half a minute after the last write on.
+    /// From half a minute after the last write on.
     pub(super) async fn idle(&mut self, stage: &Stage, options: &Options) -> Result<Idle> {
         tokio::time::sleep(BEFORE_REST).await;
         let mut window = stage.cluster.audit_window()?;
@@ -95,14 +87,13 @@ impl Live {
         self.running.memory()
     }
 
-    /// Ends the program. Returns what it had when it had seen nothing.
+    /// Returns what it had when it had seen nothing.
     pub(super) async fn end(self) -> Result<Memory> {
         self.running.stop().await?;
         Ok(self.empty)
     }
 }
 
-/// The memory of a program that finds everything there, and lists it again and again.
 pub(super) async fn after_lists(stage: &Stage, options: &Options) -> Result<Memory> {
     let mut running = stage.program(options, &[LISTS])?.start()?;
     tokio::time::sleep(LISTED + before_work(options)).await;

@@ -1,10 +1,3 @@
-//! The recycler: what tens of thousands of Events cost it, how soon it decides, and what the same evaluation costs a
-//! poller.
-//!
-//! [`stage`]: an API server, groups in Auto Scaling (moto), Nodes, Pods and Events. [`live`]: the real program beside
-//! them. [`latency`]: from an Event to the decision, against a bare watch. [`polling`]: the same evaluation by lists
-//! and reads. [`figures`]: from measurements to the report.
-//!
 //! An EventRecycler that never has enough events counts a tenth of them; another one with `dryRun` decides at the
 //! first event.
 
@@ -22,7 +15,7 @@ use self::stage::Stage;
 use crate::Options;
 use crate::report::Report;
 
-/// Measures every number of Events; latency, polling and rest with the first.
+/// Latency, polling and rest with the first number of Events.
 pub(crate) async fn run(options: &Options) -> Result<Report> {
     let mut measurements = Measurements::default();
     let smallest = *options.events.first().context("--events names no number")?;

@@ -1,5 +1,4 @@
-//! The same evaluation by polling, as kaws does it without caches: list all Events, read the Pod and the Node of each
-//! that counts.
+//! As kaws does it without caches: list all Events, read the Pod and the Node of each that counts.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +10,11 @@ use tokio::time::Instant;
 use super::stage::{BAD, NAMESPACE, Stage};
 use crate::raw::Outgoing;
 
-/// What one evaluation costs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Polling {
     pub(super) seconds: f64,
     pub(super) bytes: usize,
-    /// What a watch brings instead: the line about one event.
+    /// What a watch brings instead.
     pub(super) bytes_of_one: usize,
 }
 

@@ -1,6 +1,3 @@
-//! Where it happens: groups with instances in Auto Scaling, Nodes that run on them, Pods on these, and Events about
-//! the Pods.
-
 use anyhow::{Context, Result};
 use jiff::Timestamp;
 use machinist_api::resource::{CORE_EVENTS, EVENT_RECYCLERS, NODES, PODS};
@@ -18,20 +15,18 @@ const NODE_COUNT: usize = 500;
 const POD_COUNT: usize = 5000;
 const GROUPS: usize = 5;
 const MEMBERS: u32 = 10;
-/// How many requests of the set-up are under way at once.
 const CONCURRENCY: usize = 32;
 /// One event of so many counts.
 pub(super) const ONE_OF: usize = 10;
-/// The message of Events that count.
+/// Of Events that count.
 pub(super) const BAD: &str = "failed to get sandbox image";
-/// The message of Events that the quick EventRecycler counts.
+/// Of Events that [`QUICK`] counts.
 pub(super) const SUDDEN: &str = "runtime is not responding";
-/// The EventRecycler that counts and never has enough.
+/// Counts and never has enough.
 pub(super) const PATIENT: &str = "patient";
-/// The one that decides at the first event.
+/// Decides at the first event.
 pub(super) const QUICK: &str = "quick";
 
-/// A cluster with an estate, and nothing in it but Nodes and Pods.
 #[derive(Debug)]
 pub(super) struct Stage {
     pub(super) cluster: Cluster,
@@ -53,7 +48,6 @@ impl Stage {
         Ok(Self { cluster, cloud, instances })
     }
 
-    /// The program as the recycler.
     pub(super) fn program(&self, options: &Options, flags: &[&str]) -> Result<Program> {
         let said = ["--controllers=recycler", "--leader-elect=false"];
         let role = Role {
@@ -69,7 +63,6 @@ impl Stage {
         Program::find(role, options, bed::output_folder()?.join("recycler.log"))
     }
 
-    /// Nodes, Pods, and the two EventRecyclers.
     pub(super) async fn furnish(&self) -> Result<()> {
         let mut requests = Vec::new();
         for number in 0..NODE_COUNT {
@@ -108,7 +101,6 @@ impl Stage {
         Ok(())
     }
 
-    /// So many Events about Pods, of which one of [`ONE_OF`] counts.
     pub(super) async fn happen(&self, count: usize) -> Result<()> {
         let message = |number: usize| match number % ONE_OF {
             0 => format!("{BAD} \"registry.example.com/pause:3.9\" of {}: rpc error", pod(number)),
@@ -120,7 +112,6 @@ impl Stage {
         Ok(())
     }
 
-    /// How many events the patient one has counted.
     pub(super) async fn counted(&self) -> Result<i64> {
         let path = EVENT_RECYCLERS.object_path("", PATIENT);
         let object: Value =
@@ -130,7 +121,7 @@ impl Stage {
     }
 }
 
-/// The creation of an Event about a pod, as a kubelet writes it.
+/// As a kubelet writes it.
 pub(super) fn event(number: usize, name: &str, message: &str) -> Outgoing {
     let now = Timestamp::now().as_second();
     let now = Timestamp::from_second(now).unwrap_or_default().to_string();
