@@ -1,6 +1,5 @@
-//! Properties of a reconcile under faults: nothing is created before its launch is stored, the finalizer stays while an
-//! instance exists, no outage fails a Machine, and nothing is reported twice. The model has one object and one cloud;
-//! `decide` and `report` are real.
+//! Nothing is created before its launch is stored, the finalizer stays while an instance exists, no outage fails a
+//! Machine, and nothing is reported twice. The model has one object and one cloud; `decide` and `report` are real.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,10 +21,8 @@ use super::snapshot::{Call, Pause, View};
 use super::{decide, report};
 use crate::drain;
 
-/// What happens between two reconciles, or during one.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// Nothing happens.
     Fine,
     /// The cloud does not answer.
     Blind,
@@ -33,27 +30,19 @@ enum Step {
     Refused(ErrorClass),
     /// A creation is refused, and this attempt never works.
     Burned,
-    /// The spec is refused.
     Invalid(Effect),
-    /// The failure domain is closed.
     Closed,
-    /// The instance is changed outside of machinist.
+    /// Outside of machinist; so is `Kill`.
     Drift,
-    /// A preTerminate hook is added.
     Hook,
-    /// The hook is removed.
     Unhook,
     /// A call is carried out, and its answer is lost.
     Lost,
     /// The process dies after the cloud was called and before anything is written.
     Crash,
-    /// Instances run.
     Boot,
-    /// The instance is terminated outside of machinist.
     Kill,
-    /// Time passes.
     Later,
-    /// The user deletes the machine.
     Delete,
 }
 
@@ -86,11 +75,10 @@ fn step() -> impl Strategy<Value = Step> {
 
 struct World {
     object: Value,
-    /// The truth: instances by attempt.
+    /// The truth, by attempt.
     cloud: BTreeMap<u32, InstanceState>,
     now: Timestamp,
     refused: Option<u32>,
-    /// The result of the last own call.
     known: Option<ObservedInstance>,
     /// Whether the instance was terminated, or the spec refused for good.
     may_fail: bool,

@@ -1,5 +1,3 @@
-//! Machines for tests, read from JSON as the caches would read them.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -42,12 +40,11 @@ impl SpecHalf for Zones {
     }
 }
 
-/// The time of all tests, a minute after their machines were created.
+/// A minute after the machines were created.
 pub(super) fn now() -> Timestamp {
     "2026-06-01T12:01:00Z".parse().unwrap()
 }
 
-/// A new machine with label and finalizer; `patch` is merged into it.
 pub(super) fn object(patch: &Value) -> Value {
     let mut machine = json!({
         "metadata": {
@@ -68,7 +65,7 @@ pub(super) fn read(object: &Value) -> Machine {
     kind.project(serde_json::from_str(&object.to_string()).unwrap())
 }
 
-/// What is seen of a machine: its instance was not asked about, and nothing else is there.
+/// The instance was not asked about, and nothing else is there.
 pub(super) fn view_of(object: &Value) -> View {
     let machine = Arc::new(read(object));
     let timings = MachineTimings::default();
@@ -100,7 +97,6 @@ pub(super) fn view_of(object: &Value) -> View {
     view
 }
 
-/// A machine like [`object`], seen like [`view_of`].
 pub(super) fn view(patch: &Value) -> View {
     view_of(&object(patch))
 }
@@ -136,7 +132,6 @@ pub(super) fn launch(attempt: u32) -> ProviderStatus {
     ProviderStatus(json!({"launch": {"attempt": attempt}}).as_object().unwrap().clone())
 }
 
-/// The instance of attempt 1.
 pub(super) fn instance(state: InstanceState) -> Arc<Instance> {
     instance_of(1, state)
 }
@@ -169,7 +164,6 @@ pub(super) fn instance_of(attempt: u32, state: InstanceState) -> Arc<Instance> {
     })
 }
 
-/// What a machine says once its instance is recorded.
 pub(super) fn recorded() -> Value {
     json!({
         "metadata": {
@@ -188,7 +182,6 @@ pub(super) fn deleting() -> Value {
     json!({"metadata": {"deletionTimestamp": "2026-06-01T12:00:30Z"}})
 }
 
-/// Status conditions of a machine, each `(type, status, reason)`.
 pub(super) fn conditions(list: &[(&str, &str, &str)]) -> Value {
     let one = |(kind, status, reason): &(&str, &str, &str)| {
         let time = "2026-06-01T12:00:10Z";
@@ -210,7 +203,6 @@ pub(super) fn failure(category: Category) -> Failure {
     Failure { category, retry: Retry::Backoff, message: "no luck".to_owned() }
 }
 
-/// All of these merged, one after the other.
 pub(super) fn all(patches: &[Value]) -> Value {
     let mut whole = json!({});
     for patch in patches {
@@ -219,7 +211,6 @@ pub(super) fn all(patches: &[Value]) -> Value {
     whole
 }
 
-/// A merge patch, as the API server applies it.
 pub(super) fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *target = patch.clone();

@@ -1,5 +1,3 @@
-//! Sets and Machines for tests, parsed from JSON as the caches do.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +23,6 @@ impl SpecHalf for Unread {
     }
 }
 
-/// The time of all tests.
 pub(super) fn now() -> Timestamp {
     "2026-06-01T12:00:00Z".parse().unwrap()
 }
@@ -34,7 +31,6 @@ pub(super) fn ago(seconds: u64) -> Timestamp {
     now() - Duration::from_secs(seconds)
 }
 
-/// A set called `set` with three replicas.
 pub(super) fn set() -> Value {
     json!({
         "metadata": {"name": "set", "namespace": "ns", "uid": "set-uid", "resourceVersion": "1", "generation": 7},
@@ -51,7 +47,6 @@ pub(super) fn state(set: &Value) -> Arc<MachineSetState> {
     kind.project(serde_json::from_str(&set.to_string()).unwrap()).state
 }
 
-/// A Machine of the set with `patch` merged into it.
 pub(super) fn machine(name: &str, patch: &Value) -> Arc<Machine> {
     let mut machine = json!({
         "metadata": {
@@ -79,7 +74,6 @@ pub(super) fn member(machine: Arc<Machine>) -> Member {
     Member { key: machine.meta.key.clone(), seen: Some(Seen { machine, ready: None }) }
 }
 
-/// `count` ordinary Machines.
 pub(super) fn members(count: usize) -> Vec<Member> {
     (0..count).map(|n| member(machine(&format!("m{n}"), &json!({})))).collect()
 }

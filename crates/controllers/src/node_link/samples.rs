@@ -1,5 +1,3 @@
-//! Machines and Nodes from JSON, for tests of pure stages.
-
 use std::sync::Arc;
 
 use machinist_api::wire;

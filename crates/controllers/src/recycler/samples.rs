@@ -1,5 +1,3 @@
-//! EventRecyclers, events and groups for the tests of the stages.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -33,7 +31,6 @@ pub(super) fn ago(minutes: i64) -> Timestamp {
     now() - SignedDuration::from_mins(minutes)
 }
 
-/// An EventRecycler without counts.
 #[derive(Debug, Clone)]
 pub(super) struct Sample {
     pub(super) facts: Facts,
@@ -41,7 +38,6 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// One with `more` than a search term.
     pub(super) fn new(more: &Value) -> Self {
         let mut spec = json!({"searchTerms": ["bad"], "threshold": 3});
         for (name, value) in more.as_object().unwrap() {
@@ -77,7 +73,6 @@ impl Sample {
         Self { facts, meta }
     }
 
-    /// The same for a group of another region.
     pub(super) fn news_in(mut self, region: &str, group: &str, times: u32) -> Self {
         let target = Target::Group(GroupRef::new(region, group));
         self.facts.news.push(Located { target, ..news(group, "p", times, 0) });
@@ -90,7 +85,6 @@ impl Sample {
         self
     }
 
-    /// One without a group yet.
     pub(super) fn unmapped(mut self, pod: &str) -> Self {
         let target = Target::Unresolved("no node".to_owned());
         self.facts.news.push(Located { target, node: None, ..news("", pod, 1, 0) });
@@ -115,7 +109,6 @@ impl Sample {
         self
     }
 
-    /// Another EventRecycler that recycles `group`.
     pub(super) fn recycled_elsewhere(self, group: &str, id: &str) -> Self {
         let mut other = Self::new(&json!({}));
         let recycle = Recycle { id: id.to_owned(), ..recycle(group, "Replacing") };
@@ -146,7 +139,6 @@ impl Sample {
         self
     }
 
-    /// With this description of a group.
     pub(super) fn described(mut self, region: &str, group: &str, state: GroupState) -> Self {
         let view = GroupView { group: state, nodes: BTreeMap::new() };
         self.facts.groups.insert(GroupRef::new(region, group), view);
@@ -177,7 +169,6 @@ pub(super) fn news(group: &str, pod: &str, times: u32, minutes: i64) -> Located 
     }
 }
 
-/// The group `a` with so many members.
 pub(super) fn group(members: usize) -> Group {
     let member = |number| Member {
         id: format!("i-{number}").as_str().into(),

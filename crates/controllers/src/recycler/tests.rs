@@ -1,3 +1,1 @@
-//! What tests share that carry plans out.
-
 pub(super) mod cloud;

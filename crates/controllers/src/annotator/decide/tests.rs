@@ -21,7 +21,6 @@ const CAPACITY: Capacity = Capacity {
     addresses_per_interface: 0,
 };
 
-/// Another capacity, to tell the catalogue's from the cloud's.
 const LISTED: Capacity = Capacity { vcpus: 99, ..CAPACITY };
 
 fn meta() -> Meta {

@@ -1,5 +1,3 @@
-//! Every rule of a drain in a table, and what must hold whatever is seen.
-
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -28,7 +26,6 @@ fn ago(seconds: i64) -> Timestamp {
     Timestamp::from_second(NOW - seconds).unwrap()
 }
 
-/// What matters of a Node.
 pub(in crate::drain) struct Node {
     pub(in crate::drain) control_plane: bool,
     pub(in crate::drain) cordoned: bool,
@@ -393,7 +390,6 @@ prop_compose! {
     }
 }
 
-/// Pods with different names.
 fn any_pods() -> impl Strategy<Value = Vec<Pod>> {
     proptest::collection::vec(any_pod(), 0..150).prop_map(|mut pods| {
         let mut names = BTreeSet::new();
@@ -446,7 +442,6 @@ proptest! {
         let plan = decide(&view, now());
         let actions: HashMap<_, _> = view.actions(now()).map(|(pod, action)| (pod.key.clone(), action)).collect();
         let pods: HashMap<_, _> = view.actions(now()).map(|(pod, _)| (pod.key.clone(), pod)).collect();
-        // Bounded.
         prop_assert!(plan.pods.len() <= PODS_PER_RECONCILE);
         let orphaned = view.orphaned.present().cloned().unwrap_or_default();
         for removal in &plan.pods {
@@ -472,9 +467,7 @@ proptest! {
             prop_assert!(!actions.values().any(|action| action.blocks_drain()));
         }
         prop_assert_eq!(plan.step == Step::Forced, plan.force.is_some() && plan.is_done());
-        // Who is not done comes back.
         prop_assert_eq!(plan.is_done(), plan.again.is_none());
-        // Coming back at once means that something was done.
         if plan.again == Some(Duration::ZERO) {
             prop_assert!(plan.has_effects());
         }

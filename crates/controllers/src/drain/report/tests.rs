@@ -1,5 +1,3 @@
-//! What is said at every step, and that it is said once.
-
 use std::collections::HashMap;
 
 use machinist_api::names::STATUS_TRUE;

@@ -1,5 +1,3 @@
-//! What the cache stores of a Machine.
-
 use serde_json::json;
 
 use super::*;

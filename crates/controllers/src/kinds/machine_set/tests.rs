@@ -1,5 +1,3 @@
-//! What the cache stores of a MachineSet.
-
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 

@@ -1,5 +1,3 @@
-//! What is done about a machine in every situation.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -311,7 +309,6 @@ fn records_an_unrecorded_instance_before_deleting_it() {
     }
     let Plan::Record(patch) = seen(&going, running()) else { panic!("it is not written down") };
     assert_eq!(patch["spec"]["providerID"], "p:///i-1");
-    // From then on its id is recorded.
     let named = all(&[going, patch]);
     assert_eq!(seen(&named, Observed::NotAsked), Plan::Terminate);
     assert_eq!(seen(&named, running()), Plan::Terminate);

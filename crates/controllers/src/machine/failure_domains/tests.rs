@@ -1,5 +1,3 @@
-//! Pauses, probes and places.
-
 use std::sync::Arc;
 
 use machinist_domain::retry::Category;
@@ -169,7 +167,6 @@ fn an_old_success_elsewhere_opens_nothing() {
     domains.failed(open_at("a"), &full_in("a"));
     domains.succeeded(open_at("b"));
     let mut calls = 0;
-    // No attempt goes to b any more.
     for _ in 0..3600 {
         if domains.enter(open_at("a"), &key("m")).is_none() {
             domains.failed(open_at("a"), &full_in("a"));

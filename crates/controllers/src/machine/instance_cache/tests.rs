@@ -1,5 +1,3 @@
-//! Batches, expiry and outdated answers.
-
 use machinist_domain::key::ObjectKey;
 use machinist_domain::observed::Observed;
 use machinist_provider::Pending;
@@ -17,7 +15,6 @@ use super::*;
 /// A cloud without instances that answers when it is notified.
 #[derive(Debug, Default)]
 struct Slow {
-    /// Whether the next call panics.
     panics: Mutex<bool>,
     asked: Mutex<Vec<usize>>,
     go: Notify,

@@ -1,5 +1,3 @@
-//! Status, Events and requeue after every kind of reconcile.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,14 +35,12 @@ const CLASSES: [ErrorClass; 7] = [
     ErrorClass::Unexpected,
 ];
 
-/// A plan with its outcome.
 type Step = (Plan, Outcome);
 
 fn done(plan: Plan) -> Step {
     (plan, Outcome::Done)
 }
 
-/// An outcome that does not depend on the plan.
 fn tried(outcome: Outcome) -> Step {
     (Plan::Create { attempt: 1 }, outcome)
 }

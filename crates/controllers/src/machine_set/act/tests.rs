@@ -1,5 +1,3 @@
-//! Concurrent writes: limit, stop after a failure, order of results.
-
 use std::cell::Cell;
 use std::time::Duration;
 

@@ -1,8 +1,6 @@
-//! Model test: late watches, lost answers, failed requests, crashes between any two writes, users who scale and
-//! delete, name collisions. There are never more Machines than were ever desired, and in the end the desired number.
-//!
-//! The model assumes what the runtime guarantees and no more: own writes are in the cache at once, a key with a lost
-//! answer is read live, a write with a resourceVersion fails on a conflict, a new process lists everything first.
+//! Late watches, lost answers, crashes between any two writes, users who scale and delete, name collisions. The model
+//! assumes what the runtime guarantees and no more: own writes are in the cache at once, a key with a lost answer is
+//! read live, a write with a resourceVersion fails on a conflict, a new process lists everything first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,32 +15,24 @@ use super::*;
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Scale(i32),
-    /// A user deletes a Machine.
     Delete(usize),
-    /// A Machine that is being deleted is gone.
     Finish(usize),
     /// Another user takes the next name.
     Squat,
-    /// The watch of MachineSets catches up.
     SeeSet,
-    /// The watch of Machines catches up with some.
+    /// The watch catches up with some.
     SeeMachines(u8),
-    /// The process dies, and another takes over.
     Restart,
-    /// A reconcile, and what happens to each of its writes.
+    /// The fates are those of its writes.
     Reconcile([Fate; 4]),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Fine,
-    /// It happens, but the answer is lost.
     AnswerLost,
-    /// It is rejected.
     Refused,
-    /// The process dies before it.
     DiesBefore,
-    /// The process dies after it.
     DiesAfter,
 }
 
@@ -78,7 +68,6 @@ struct World {
     deleted_by_us: usize,
 }
 
-/// The process died.
 struct Died;
 
 impl World {
@@ -175,7 +164,6 @@ impl World {
         };
     }
 
-    /// What `observe` does.
     fn observe(&mut self) -> Snapshot {
         if self.cache.parent_uncertain {
             self.see_parent();
@@ -200,7 +188,6 @@ impl World {
         snapshot(view)
     }
 
-    /// Reconciles; returns whether there was nothing to do.
     fn reconcile(&mut self, fates: [Fate; 4]) -> Result<bool, Died> {
         let mut fates = fates.into_iter().cycle();
         let mut fate = || fates.next().unwrap_or(Fate::Fine);
@@ -309,7 +296,7 @@ impl World {
         );
     }
 
-    /// Reconciles without faults to the end; returns the number of Machines.
+    /// Without faults; returns the number of Machines.
     fn settle(&mut self) -> usize {
         for _ in 0..200 {
             self.restart();
@@ -356,7 +343,6 @@ fn many(event: impl Strategy<Value = Event>) -> impl Strategy<Value = Vec<Event>
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Never more Machines than were ever desired, and in the end the desired number.
     #[test]
     fn reaches_the_desired_number_and_never_exceeds_it(replicas in 0..12, events in many(anything())) {
         let mut world = World::new(replicas);

@@ -1,13 +1,10 @@
-//! Every state that a set can be in, and the plan for it.
-
 use serde_json::{Value, json};
 
 use super::super::samples::{machine, members, now, set, snapshot, view};
 use super::super::snapshot::Member;
 use super::*;
 
-/// The plan for a set with these replicas and this window, of which `existing` Machines exist and these ordinals are
-/// open.
+/// Of the set `existing` Machines exist, and these ordinals are open.
 fn plan(replicas: i32, window: &str, existing: usize, open: &[u64]) -> String {
     let mut set = set();
     set["spec"]["replicas"] = json!(replicas);
@@ -20,7 +17,6 @@ fn plan(replicas: i32, window: &str, existing: usize, open: &[u64]) -> String {
 #[test]
 fn reserves_ordinals_before_creating_and_closes_the_window_before_deleting() {
     for (replicas, window, existing, open, expected) in [
-        // From nothing: reserve, create, close, done.
         (3, "0..0", 0, &[][..], "reserve ordinals 0..3"),
         (3, "0..3", 0, &[0, 1, 2], "create 3 Machines from ordinal 0"),
         (3, "0..3", 2, &[1], "create 1 Machines from ordinal 1"),
@@ -36,7 +32,7 @@ fn reserves_ordinals_before_creating_and_closes_the_window_before_deleting() {
         (1, "0..3", 3, &[], "close the window (3..3)"),
         (2, "3..3", 3, &[], "delete m2"),
         (0, "3..3", 0, &[], "no-op: all Machines exist"),
-        // Another user has the name of one ordinal: it is neither a member nor open.
+        // Another user has the name of one ordinal.
         (3, "0..3", 2, &[], "reserve ordinals 3..4"),
         // The window has its maximum width: its Machines are created first.
         (9999, "0..0", 0, &[], "reserve ordinals 0..4096"),

@@ -1,5 +1,3 @@
-//! The report of every plan and outcome.
-
 use machinist_domain::retry::Category;
 use serde_json::json;
 

@@ -1,5 +1,3 @@
-//! Decisions about Nodes, as JSON in and JSON out.
-
 use std::sync::Arc;
 
 use super::*;
@@ -14,7 +12,6 @@ fn linked() -> Value {
     json!({"kind": "Node", "name": "n", "uid": "n-uid"})
 }
 
-/// A Node that names its Machine and remembers what was put on it.
 fn known(put: &Value, mut metadata: Value, spec: Value) -> Arc<Node> {
     metadata["annotations"]["machine.openshift.io/machine"] = json!("prod/m");
     metadata["annotations"]["machinist.dev/node-metadata"] = json!(put.to_string());
@@ -169,7 +166,7 @@ fn a_machine_cannot_set_the_annotations_of_the_controller() {
 }
 
 proptest::proptest! {
-    /// Applying the patch leaves nothing more to do, and touches nothing that is not wanted or was put there before.
+    /// Applying it leaves nothing more to do, and touches nothing that is not wanted or was put there before.
     #[test]
     fn one_patch_is_enough(
         wanted in proptest::collection::btree_map("[a-d]", "[x-z]", 0..4),

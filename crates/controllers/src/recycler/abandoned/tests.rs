@@ -1,5 +1,3 @@
-//! Which groups are checked, how often, and what is resumed.
-
 use machinist_api::event_recycler::status;
 use machinist_api::event_recycler::status::PastRecycle;
 use machinist_domain::key::Version;

@@ -1,5 +1,3 @@
-//! How often groups are described before a recycle begins.
-
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,5 +1,3 @@
-//! Properties for any history of events and recycles.
-
 use std::collections::BTreeMap;
 
 use machinist_domain::key::Version;

@@ -1,5 +1,3 @@
-//! Decisions about an EventRecycler, case by case.
-
 use machinist_domain::key::Version;
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::node_groups::Group;
@@ -299,7 +297,6 @@ fn groups_are_described_before_a_recycle_begins() {
     let sample = Sample::new(&json!({})).news("a", "p", 5, 0).news("b", "q", 8, 0);
     let both = vec!["eu-west-3/b".to_owned(), "eu-west-3/a".to_owned()];
     assert_eq!(next(&sample), (both, None, Vec::new()));
-    // The group with the most events is not described yet.
     let one = sample.clone().described(REGION, "a", present(group(2)));
     assert_eq!(next(&one), (vec!["eu-west-3/b".to_owned()], None, Vec::new()));
     let two = one.described(REGION, "b", present(group(2)));

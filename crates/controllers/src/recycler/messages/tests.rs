@@ -1,5 +1,3 @@
-//! All messages of the recycler, for the snapshot.
-
 use machinist_domain::message_table::message_table;
 use machinist_domain::retry::{Category, Retry};
 use serde_json::json;

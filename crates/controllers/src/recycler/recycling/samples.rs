@@ -1,5 +1,3 @@
-//! Recycles, groups and Nodes for tests of the pure stages.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,7 +100,6 @@ pub(super) fn cordoned_node(id: &str, mark: Option<DrainMark>) -> Arc<Node> {
     node_with(id, &annotations, true, "True")
 }
 
-/// A group whose recycle is stored on it, with a ready Node for every member.
 pub(super) fn snapshot(strategy: Strategy, step: Step, ids: &[&str]) -> Snapshot {
     let recycle = Recycle { step, ..recycle(strategy, ids) };
     let mut snapshot = Snapshot {

@@ -1,5 +1,3 @@
-//! Reports, case by case.
-
 use machinist_domain::observed::Observed;
 use machinist_domain::report::EventType;
 use machinist_domain::retry::Category;
@@ -12,8 +10,7 @@ use crate::recycler::plan::Finalizer;
 use crate::recycler::recycling::GroupState;
 use crate::recycler::samples::{REGION, Sample, group, now, recycle};
 
-/// A reconcile in which the candidates have these descriptions, in their order. Its report has the status that `act`
-/// writes, too.
+/// The candidates have these descriptions, in their order. The report has the status that `act` writes, too.
 fn reconcile_with(sample: &Sample, groups: Vec<GroupState>) -> Report {
     let candidates = decide(&sample.snapshot(), now()).candidates;
     let mut sample = sample.clone();
@@ -47,7 +44,6 @@ fn condition<'a>(status: &'a Value, kind: &str) -> &'a Value {
     list.iter().find(|one| one["type"] == kind).unwrap()
 }
 
-/// The sample with this status written.
 fn written(mut sample: Sample, status: &Value) -> Sample {
     let mut value = json!(*sample.facts.status);
     for (name, new) in status.as_object().unwrap() {
@@ -91,7 +87,6 @@ fn counts_alone_are_stored_every_other_second_at_most() {
     let sample = written(sample, &status).news("a", "q", 1, 0);
     let report = reconcile(&sample, None);
     assert_eq!((report.status, report.retry), (None, Some(Retry::Again(Duration::from_secs(2)))));
-    // A recycle is stored at once.
     let report = reconcile(&sample.news("a", "r", 1, 0), Some(there(group(2))));
     assert_eq!(report.status.unwrap()["activeRecycles"], json!(["a"]));
 }

@@ -1,5 +1,3 @@
-//! A fake cloud that records its calls, and what is needed to execute plans there.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,10 +24,10 @@ use parking_lot::Mutex;
 use crate::kinds::Nodes;
 use crate::recycler::recycling::Recycling;
 
-/// A region that never answers.
+/// It never answers.
 pub(in crate::recycler) const SILENT: &str = "eu-silent-1";
 
-/// A cloud in which every instance is in the group `workers`.
+/// Every instance is in the group `workers`.
 #[derive(Debug, Default)]
 pub(in crate::recycler) struct FakeCloud {
     groups: Mutex<HashMap<GroupRef, Result<Group, CloudError>>>,
@@ -37,12 +35,10 @@ pub(in crate::recycler) struct FakeCloud {
 }
 
 impl FakeCloud {
-    /// Sets the description of a group, or the error of describing it.
     pub(in crate::recycler) fn put(&self, group: GroupRef, answer: Result<Group, CloudError>) {
         self.groups.lock().insert(group, answer);
     }
 
-    /// The calls since this was last called.
     pub(in crate::recycler) fn calls(&self) -> Vec<String> {
         std::mem::take(&mut *self.calls.lock())
     }
@@ -105,7 +101,7 @@ impl NodeGroups for FakeCloud {
     }
 }
 
-/// Recycles groups of the cloud, in a cluster that does not answer.
+/// In a cluster that does not answer.
 pub(in crate::recycler) fn recycling(
     cloud: &Arc<FakeCloud>,
     clock: SharedClock,

@@ -1,5 +1,3 @@
-//! Reports of creations that exceed their limit.
-
 use super::*;
 
 #[test]
@@ -62,7 +60,6 @@ fn requeues_at_the_earlier_creation_limit() {
         alarm(&all(&[limit("5m"), linked(), json!({"status": {"phase": "Running"}})]), 60),
         None
     );
-    // The general limit applies as well.
     let waits = all(&[launched(), limit("48h")]);
     let then = view(&waits).machine.created + Duration::from_secs(usual + 60);
     let step = tried(Outcome::CallFailed(Call::Create, error(ErrorClass::CapacityExhausted)));

@@ -1,5 +1,3 @@
-//! Reports of errors, transient and final.
-
 use machinist_domain::observed::Observed;
 use machinist_domain::report::EventType;
 
@@ -152,7 +150,6 @@ fn an_unknown_instance_is_not_absent() {
     assert_eq!(condition(&status, "InstanceExists"), "False/InstanceNotRequested");
     assert_eq!(reasons(&report), ["FailedValidate"]);
     assert_eq!(status.get("phase"), None);
-    // The creation limit needs a requeue.
     assert_eq!(report.retry, Some(Retry::Again(Duration::from_secs(19 * 60))));
 }
 
@@ -224,7 +221,6 @@ fn pauses_between_repairs_of_the_same_drift() {
     assert_eq!((condition(&status, "Ready"), report.retry), ("True/-".to_owned(), None));
 }
 
-/// Everything that is not done has a reason in a condition and an Event.
 #[test]
 fn every_refusal_is_a_condition_and_an_event() {
     let spec = SpecError::Invalid { reason: "zone is missing".to_owned() };

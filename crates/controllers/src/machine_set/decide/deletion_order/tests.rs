@@ -1,5 +1,3 @@
-//! The order of deletion, policy by policy.
-
 use serde_json::{Value, json};
 
 use super::super::super::samples::{machine, member, now};

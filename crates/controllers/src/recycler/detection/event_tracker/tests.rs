@@ -1,5 +1,3 @@
-//! An occurrence counts once, across leaders, followers and changes of the leader.
-
 use std::sync::Arc;
 
 use jiff::SignedDuration;
@@ -13,7 +11,6 @@ use super::*;
 use crate::kinds::{EventDetails, Involved};
 use crate::recycler::detection::counting::{Counting, Located, Target};
 
-/// A cluster: its Events in order, and one EventRecycler.
 struct Cluster {
     events: Vec<Arc<Event>>,
     version: u64,
@@ -21,19 +18,16 @@ struct Cluster {
     now: Timestamp,
 }
 
-/// A process: what it knows, and how far.
 struct Replica {
     event_tracker: EventTracker,
     seen: Vec<Arc<Event>>,
     position: Version,
-    /// Whether its watch is broken.
     deaf: bool,
     /// Whether it has seen every single change since the last mark was stored.
     knows_all: bool,
 }
 
 impl Replica {
-    /// One that has just listed everything.
     fn new(cluster: &Cluster) -> Self {
         let event_tracker = event_tracker();
         track(&event_tracker, &cluster.recycler, &cluster.events);
@@ -41,7 +35,6 @@ impl Replica {
         Self { event_tracker, seen, position, deaf: false, knows_all: false }
     }
 
-    /// Its watch tells of an Event.
     fn hear(&mut self, event: &Arc<Event>) {
         if !self.deaf {
             self.position = event.meta.version;
@@ -49,7 +42,6 @@ impl Replica {
         }
     }
 
-    /// Its watch was broken; it lists everything.
     fn list(&mut self, cluster: &Cluster) {
         let missed = self.position < Version(cluster.version);
         for event in &cluster.events {
@@ -125,7 +117,6 @@ impl Cluster {
         })
     }
 
-    /// An Event is written, and everybody who watches hears of it.
     fn write(&mut self, event: Arc<Event>, watching: &[&EventTracker]) {
         let key = &event.meta.key;
         let place = self.events.iter().position(|one| one.meta.key == *key);
@@ -140,7 +131,7 @@ impl Cluster {
         }
     }
 
-    /// What has happened as far as `event_tracker` know: what is stored, and what is noted beyond.
+    /// What is stored, and what is noted beyond.
     fn counted(&self, event_tracker: &EventTracker) -> Counting {
         let mut counting = Counting::of(&self.recycler);
         let until = Version(self.version);
@@ -166,7 +157,7 @@ impl Cluster {
         counts.get(&GroupRef::new("r", "g")).copied().unwrap_or_default()
     }
 
-    /// How many are stored, and how many Events have told something beyond the mark, which is one each at least.
+    /// Every Event that has told something beyond the mark is one at least.
     fn at_least(&self) -> u64 {
         let settings = Settings::read(self.recycler.spec.as_deref()).unwrap();
         let stored = Counting::of(&self.recycler);
@@ -174,7 +165,6 @@ impl Cluster {
         stored.counts(&settings, self.now).values().sum::<u64>() + beyond as u64
     }
 
-    /// `leader` stores what it has counted, and everybody hears of it.
     fn store(&mut self, leader: &EventTracker, watching: &[&EventTracker]) {
         let counting = self.counted(leader).write();
         self.recycler.status = Arc::new(EventRecyclerStatus {
@@ -352,11 +342,9 @@ enum Step {
     Again(usize, u32),
     Store,
     ChangePlaces,
-    /// The leader dies, the follower leads, and a new follower starts.
+    /// The follower leads, and a new follower starts.
     Die,
-    /// The watch of the follower breaks.
     Break,
-    /// The follower lists, and misses what was in between.
     List,
 }
 
@@ -442,8 +430,7 @@ proptest! {
                 follower.hear(&event);
                 cluster.write(event, &[]);
             }
-            // Of an event that has happened again, only those know how often who saw it before: from all others it
-            // counts once.
+            // Only those who saw an Event before know how often it has happened again; from all others it counts once.
             let count = cluster.count(&leader.event_tracker);
             prop_assert!(count <= total && count >= cluster.at_least(), "{count} of {total}");
             if leader.knows_all {
@@ -460,7 +447,6 @@ proptest! {
         for step in steps {
             match step {
                 0 | 1 => {
-                    // Whether or not anybody runs at the moment.
                     let name = cluster.events.len().to_string();
                     let event = cluster.event(&name, 1, "bad", 0);
                     let watching: &[&EventTracker] = if step == 0 { &[&leader] } else { &[] };

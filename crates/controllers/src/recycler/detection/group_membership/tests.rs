@@ -1,5 +1,3 @@
-//! Lookups in several regions.
-
 use machinist_runtime::clock::SystemClock;
 
 use super::*;

@@ -1,4 +1,4 @@
-//! What holds for any window and any occurrences: compared with a list of every single one.
+//! Compared with a list of every single occurrence.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// One thing that happened: when, how often, to involved.
+/// When, how often, to which object.
 type Happening = (i64, u64, u32);
 
 const BASE: i64 = 1_790_000_000;
@@ -26,7 +26,6 @@ fn tally(window: Window, happenings: &[Happening]) -> Tally {
     tally
 }
 
-/// How many happened less than `seconds` ago.
 fn since(happenings: &[Happening], now: i64, seconds: i64) -> u64 {
     happenings.iter().filter(|one| one.0 > now - seconds).map(|one| one.1).sum()
 }
@@ -111,7 +110,6 @@ fn tallies_with_the_lowest_counts_are_dropped_first() {
     }
 }
 
-/// Anything at all, at any time, to anybody.
 fn anything() -> impl Strategy<Value = Vec<(u8, i64, u64, Option<u32>)>> {
     let minute = prop_oneof![any::<i64>(), 29_000_000..29_000_200i64];
     let subject = prop::option::of(prop_oneof![any::<u32>(), 0..9u32]);

@@ -1,5 +1,3 @@
-//! Live reads directly before an effect.
-
 use std::sync::Arc;
 
 use machinist_api::event_recycler::recycle::Step;
@@ -14,15 +12,13 @@ use crate::recycler::tests::cloud::{FakeCloud, recycling};
 
 const TWO: [&str; 2] = ["i-1", "i-2"];
 
-/// The group at this moment.
 enum Now {
     Like(Box<Group>),
     Gone,
     Unknown(CloudError),
 }
 
-/// Executes `effect` on a group that has changed like this since the decision. Returns the outcome and the calls to the
-/// cloud.
+/// The group has changed like this since the decision. Returns the outcome and the calls to the cloud.
 async fn done(effect: Plan, now: Now, wanted: bool) -> (Outcome, Vec<String>) {
     let cloud = Arc::<FakeCloud>::default();
     let group = GroupRef::new("r", "workers");
@@ -43,7 +39,6 @@ fn termination(node: Option<&str>) -> Plan {
     Plan::Terminate(Termination { instance: "i-1".into(), node, drained: true })
 }
 
-/// The group as it was, but for this.
 fn changed(change: impl FnOnce(&mut Group)) -> Now {
     let mut snapshot = snapshot(Strategy::Replace, Step::Replacing, &TWO);
     change(snapshot.group_mut());

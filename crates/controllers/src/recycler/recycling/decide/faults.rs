@@ -1,6 +1,3 @@
-//! A group that cannot be described, an owner that is deleted, and instances that are detached or protected during
-//! their drain.
-
 use std::sync::Arc;
 
 use machinist_domain::retry::{Category, Failure, Retry};
@@ -21,13 +18,11 @@ fn unknown(retry: Retry) -> GroupState {
     Observed::Unknown(Failure { category: Category::Throttled, retry, message })
 }
 
-/// The release of the Node of an instance.
 fn release_of(base: &Snapshot, id: &str) -> Plan {
     let node = base.nodes[&InstanceId::from(id)].meta.clone();
     Plan::Release { node, uncordon: true }
 }
 
-/// A Node that was cordoned and drained.
 fn cordoned(id: &str) -> Arc<Node> {
     cordoned_node(id, Some(drain_mark(true)))
 }
@@ -247,7 +242,6 @@ fn a_planned_recycle_is_cancelled_in_a_dry_run_without_a_change() {
         base.nodes.insert("i-1".into(), cordoned("i-1"));
         base.group_mut().refresh = Some(refresh("r-9", RefreshStatus::InProgress));
         for expected in [Step::Unmarking, Step::Failed] {
-            // Nothing but what is stored changes.
             base.recycle = stored_plan(decide(&base, now()));
             assert_eq!(base.recycle.step, expected);
         }
@@ -256,7 +250,6 @@ fn a_planned_recycle_is_cancelled_in_a_dry_run_without_a_change() {
     }
 }
 
-/// The mark of a drain from before the recycle.
 fn earlier() -> crate::drain::Mark {
     let started = now() - Duration::from_secs(60);
     crate::drain::Mark { started, ..drain_mark(true) }

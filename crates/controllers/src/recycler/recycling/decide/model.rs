@@ -1,8 +1,5 @@
-//! From any state and with any interruption, a recycle ends and the group has its sizes.
-//!
 //! The cloud of this model executes every call, some of them later. Every reconcile may be the last of a process: then
-//! the effect has happened and nothing was stored. Sometimes the status is lost, and only the mark on the group
-//! remains.
+//! the effect has happened and nothing was stored. Sometimes only the mark on the group remains.
 
 use machinist_domain::key::Uid;
 use machinist_domain::retry::{Category, Failure, Retry};
@@ -19,20 +16,16 @@ use super::super::samples::{group, member, node, now};
 use super::super::snapshot::{Settings, Snapshot};
 use super::*;
 
-/// What may happen between two reconciles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
-    /// Nothing.
     Quiet,
-    /// The process dies after the effect, before anything is stored.
+    /// After the effect, before anything is stored.
     Dies,
     /// The status is lost; the mark on the group is left.
     Forgets,
-    /// The cloud makes no progress.
     Slow,
-    /// The group is not found once.
+    /// Not found once.
     Gone,
-    /// The group cannot be described.
     Blind,
 }
 
@@ -103,7 +96,6 @@ impl World {
         }
     }
 
-    /// The cloud gets on: what is leaving goes, what is missing comes, a refresh replaces one.
     fn get_on(&mut self) {
         let (made, nodes) = (&mut self.made, &mut self.snapshot.nodes);
         let Observed::Present(group) = &mut self.snapshot.group else { return };
@@ -138,7 +130,6 @@ impl World {
         self.missing_most = self.missing_most.max(missing);
     }
 
-    /// One pass, with what happens in it.
     fn pass(&mut self, turn: Turn, at: Timestamp) {
         let before = self.snapshot.recycle.clone();
         match decide(&self.seen(turn), at) {
@@ -163,7 +154,6 @@ impl World {
         }
     }
 
-    /// What a pass sees of it.
     fn seen(&self, turn: Turn) -> Snapshot {
         let mut seen = self.snapshot.clone();
         match turn {

@@ -1,5 +1,3 @@
-//! Every step of every strategy, and everything odd that a group may do meanwhile.
-
 mod beginning;
 mod refresh;
 mod replace;
@@ -61,7 +59,6 @@ pub(super) fn replacing() -> Snapshot {
     snapshot(Strategy::Replace, Step::Replacing, &THREE)
 }
 
-/// A drain of a cordoned Node with `pods` on it.
 pub(super) fn drain_view(snapshot: &mut Snapshot, id: &str, pods: Vec<Pod>) {
     let key = InstanceId::from(id);
     let node = cordoned_node(id, Some(drain_mark(true)));

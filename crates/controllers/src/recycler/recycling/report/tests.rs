@@ -1,5 +1,3 @@
-//! Reports of a recycle, for every kind of outcome.
-
 use machinist_api::event_recycler::recycle::RecycleFailure;
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_domain::report::EventType;

@@ -1,5 +1,3 @@
-//! The beginning: what is refused, what is planned, and the text on the group.
-
 use super::*;
 
 fn request(strategy: Strategy) -> Request {

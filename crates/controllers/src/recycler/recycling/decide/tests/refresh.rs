@@ -1,5 +1,3 @@
-//! A refresh that AWS does.
-
 use super::*;
 
 #[test]

@@ -1,5 +1,3 @@
-//! Instance by instance.
-
 use super::*;
 
 #[test]
@@ -25,7 +23,6 @@ fn one_instance_after_the_other_is_drained_terminated_and_replaced() {
     base.nodes.remove(&InstanceId::from("i-1"));
     base.recycle = stored_plan(decide(&base, after(8)));
     assert_eq!(base.recycle.instances[0].state, InstanceState::Gone);
-    // The new one comes, and is waited for until its Node is ready.
     base.group_mut().members.push(member("i-4"));
     assert!(waits_for(&decide(&base, after(9))).contains("not ready"));
     base.nodes.insert("i-4".into(), unready_node("i-4"));
@@ -109,7 +106,6 @@ fn the_node_under_this_process_is_the_last() {
     let first = stored_plan(decide(&base, now()));
     assert_eq!(first.instances[0].state, InstanceState::Waiting);
     assert_eq!(first.instances[1].state, InstanceState::Draining);
-    // Also where several may be missing, and where it does not work.
     let mut base = replacing().on_node("node-of-i-1");
     base.settings.max_unavailable = 3;
     base.nodes.insert("i-1".into(), unready_node("i-1"));
@@ -200,13 +196,11 @@ fn a_termination_that_never_happens_times_out() {
 
 #[test]
 fn sizes_that_somebody_else_sets_meanwhile_hold() {
-    // To zero: nothing new is waited for.
     let mut base = replacing();
     base.group_mut().sizes = Sizes { min: 0, max: 5, desired: 0 };
     base.group_mut().members.clear();
     base.recycle = stored_plan(decide(&base, now()));
     assert_eq!(step(decide(&base, now())), Step::Unmarking);
-    // Larger: the new ones are waited for.
     let mut base = replacing();
     base.group_mut().sizes.desired = 5;
     assert!(waits_for(&decide(&base, now())).contains("not ready"));

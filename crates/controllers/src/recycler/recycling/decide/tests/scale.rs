@@ -1,5 +1,3 @@
-//! To zero and back.
-
 use super::*;
 
 #[test]
@@ -20,7 +18,6 @@ fn to_zero_and_back() {
         patience: Duration::from_secs(60),
     });
     assert!(waits_for(&decide(&base, now())).contains("hooks"));
-    // Purged or terminated is the same.
     base.group_mut().members.truncate(1);
     base.group_mut().members[0].lifecycle = Lifecycle::Terminated;
     base.recycle = stored_plan(decide(&base, now()));
@@ -121,7 +118,6 @@ fn a_size_that_is_still_zero_is_set_back_whatever_somebody_did_to_the_others() {
     base.recycle = stored_plan(decide(&base, now()));
     assert_eq!(base.recycle.step, Step::Restoring);
     assert_eq!(decide(&base, now()), back);
-    // It was given up.
     for end in [Step::Releasing, Step::Unmarking] {
         let mut base = snapshot(Strategy::ScaleToZero, end, &THREE);
         base.recycle.failure = Some(RecycleFailure::TimedOut);
