@@ -261,7 +261,6 @@ mod tests {
     use super::*;
     use crate::clock::ManualClock;
 
-    /// Answers with the number of the request.
     #[derive(Default)]
     struct Numbers {
         requests: AtomicU32,

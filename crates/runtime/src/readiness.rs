@@ -107,7 +107,6 @@ mod tests {
     use crate::cache::CacheState;
     use crate::cluster::ApiError;
 
-    /// A cache that is not allowed to list.
     struct Forbidden(Resource, Scope);
 
     impl AnyCache for Forbidden {

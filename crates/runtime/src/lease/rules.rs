@@ -115,7 +115,6 @@ mod tests {
         observed.see(Some(record("other", "1")), at(110));
         assert_eq!(decide(&observed, ME, at(114)), Step::Wait(at(115)));
         assert_eq!(decide(&observed, ME, at(115)), Step::Take(record("other", "1")));
-        // Renewed at the last moment.
         observed.see(Some(record("other", "2")), at(115));
         assert_eq!(decide(&observed, ME, at(116)), Step::Wait(at(130)));
     }
@@ -139,7 +138,6 @@ mod tests {
             observed.see(Some(record("other", "1")), at(100));
             observed.see(None, at(105));
             assert_eq!(decide(&observed, claim, at(105)), Step::Wait(at(120)));
-            // Read again: the expiry stays.
             observed.see(None, at(110));
             assert_eq!(decide(&observed, claim, at(119)), Step::Wait(at(120)));
             assert_eq!(decide(&observed, claim, at(120)), Step::Create);
@@ -186,7 +184,6 @@ mod tests {
         assert_eq!(decide(&observed, force, at(0)), Step::Create);
         observed.see(Some(record("other", "1")), at(1));
         assert_eq!(decide(&observed, force, at(1)), Step::TakeOver(record("other", "1")));
-        // Expired: no wait is needed.
         assert_eq!(decide(&observed, force, at(16)), Step::Take(record("other", "1")));
         observed.see(Some(record("", "2")), at(17));
         assert_eq!(decide(&observed, force, at(17)), Step::Take(record("", "2")));

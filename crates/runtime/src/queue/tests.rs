@@ -123,7 +123,6 @@ async fn conflicts_are_retried_sooner_and_back_off() {
     assert!(delays[11] >= BACKOFF.max / 2, "{delays:?}");
 }
 
-/// The object of key `a` in a version.
 fn meta(version: u64) -> Meta {
     Meta { key: key("a"), uid: Uid("u".into()), version: Version(version), deleting: false }
 }
@@ -131,11 +130,8 @@ fn meta(version: u64) -> Meta {
 /// What requests the key during its reconcile.
 #[derive(Debug, Clone, Copy)]
 enum Asks {
-    /// A change that the reconcile wrote.
     SelfWrite(u64),
-    /// Another change.
     Change(u64),
-    /// No change.
     NoChange,
 }
 

@@ -6,7 +6,6 @@ use super::super::kind::Stored;
 use super::super::store::Store;
 use super::*;
 
-/// An object that belongs to some sets.
 #[derive(Debug)]
 struct Member {
     meta: Meta,

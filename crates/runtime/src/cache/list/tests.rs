@@ -1,5 +1,3 @@
-//! Paged and partial lists against a fake API server.
-
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -33,7 +31,7 @@ fn list(objects: &[Value], version: u64) -> (u16, Value) {
     (200, json!({"metadata": {"resourceVersion": version.to_string()}, "items": objects}))
 }
 
-/// A cache of what `answer` returns for these paths, with a silent watch. The log has its requests.
+/// Lists come from `answer`, the watch is silent, and the log has the requests.
 async fn cache(
     answer: impl Fn(&str) -> (u16, Value) + Send + Sync + 'static,
 ) -> (Held<CustomResourceDefinitions>, Asked) {
@@ -113,10 +111,9 @@ async fn regressed_partial_list_triggers_a_full_list() {
     assert_eq!([version(&cache, "a"), version(&cache, "b")], [Some(2), None]);
 }
 
-/// A change: name, version before, version after.
+/// Name, version before, version after.
 type Told = Arc<Mutex<Vec<(String, Option<u64>, Option<u64>)>>>;
 
-/// The first of two pages.
 fn first_page(objects: &[Value], version: u64) -> (u16, Value) {
     let metadata = json!({"resourceVersion": version.to_string(), "continue": "more"});
     (200, json!({"metadata": metadata, "items": objects}))

@@ -1,5 +1,3 @@
-//! The store under every order of watch events, lists, answers and live reads.
-
 mod news;
 mod restored;
 
@@ -33,7 +31,6 @@ fn thing(name: usize, version: u64) -> Entry<Thing> {
     Entry::Known(Arc::new(Thing(meta(name, version))))
 }
 
-/// The recreated object of the same name.
 fn thing_with(uid: &str, name: usize, version: u64) -> Entry<Thing> {
     Entry::Known(Arc::new(Thing(Meta { uid: Uid(uid.into()), ..meta(name, version) })))
 }
@@ -155,7 +152,6 @@ fn tombstone_lasts_until_a_later_list_and_covers_one_uid() {
     let store = Store::new();
     list(&store, &[(1, 5)], 5);
     store.deleted(&meta(1, 5), true);
-    // A recreated object of the same name.
     store.written(&thing_with("another", 1, 8));
     assert_eq!((version(&store, 1), uid(&store, 1)), (Some(8), Some(Uid("another".into()))));
     // The deletion of the first does not affect the second.
@@ -234,10 +230,10 @@ fn subscriber_gets_existing_objects_and_each_change_once() {
     assert_eq!(heard.load(Ordering::Relaxed), 3);
 }
 
-/// The history of a cluster: an object was written (true) or deleted.
+/// Written (true) or deleted.
 type History = Vec<(usize, bool)>;
 
-/// The objects that exist at a version; each recreation has another uid.
+/// Each recreation has another uid.
 fn truth(history: &History, at: usize) -> Vec<Meta> {
     let mut objects = BTreeMap::new();
     for (index, (name, exists)) in history.iter().take(at).enumerate() {
@@ -257,16 +253,12 @@ fn known(meta: Meta) -> Entry<Thing> {
     Entry::Known(Arc::new(Thing(meta)))
 }
 
-/// One input of the store.
 #[derive(Debug, Clone)]
 enum Arrival {
-    /// The next watch event.
     Watch,
-    /// A list at some past version.
     List(prop::sample::Index),
     /// The late answer to a write or deletion.
     Answer(prop::sample::Index),
-    /// A live read.
     Live(usize),
 }
 
@@ -280,14 +272,12 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     prop::collection::vec(arrival, 0..60)
 }
 
-/// A store, the history, and how much of it has been delivered.
 struct Scene {
     store: Store<Thing>,
     history: History,
     watched: usize,
     /// The latest answered deletion: a list that starts later is not older.
     floor: usize,
-    /// Deleted uids.
     gone: HashSet<Uid>,
 }
 
@@ -355,7 +345,7 @@ impl Scene {
 }
 
 proptest! {
-    /// No object becomes older, no deleted one returns, and in the end the store equals the cluster.
+    /// No object becomes older, no deleted one returns.
     #[test]
     fn store_never_regresses_and_converges(
         history in prop::collection::vec((0..3_usize, prop::bool::weighted(0.7)), 1..25),

@@ -1,4 +1,4 @@
-//! When a cache lists and watches again, against a fake API server with a paused clock.
+//! Against a fake API server with a paused clock.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,22 +21,18 @@ use crate::cluster::Cluster;
 use crate::tasks::Tasks;
 use crate::timings::Timings;
 
-/// A request of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ask {
     List,
     Watch,
 }
 
-/// A response.
 #[derive(Debug, Clone, Copy)]
 struct Reply {
-    /// The delay of the response.
     after: Duration,
     code: u16,
     retry_after: Option<u64>,
     message: &'static str,
-    /// How long a watch stays open.
     open_for: Duration,
 }
 
@@ -60,7 +56,6 @@ const fn open_for(seconds: u64) -> Reply {
     Reply { open_for: Duration::from_secs(seconds), ..OK }
 }
 
-/// A clock that follows tokio's paused clock.
 #[derive(Debug)]
 struct TokioClock(Instant);
 
@@ -74,7 +69,7 @@ impl Clock for TokioClock {
     }
 }
 
-/// Runs a cache until its n-th request and returns when it requested what. `script` gives the n-th response (from 0).
+/// Runs a cache until its n-th request. `script` gives the n-th response (from 0).
 async fn asks(
     asks: usize,
     script: impl Fn(usize, Ask) -> Reply + Send + 'static,
@@ -129,12 +124,11 @@ fn response(ask: Ask, reply: Reply) -> Response<axum::body::Body> {
     response.body(axum::body::Body::from_stream(body)).expect("a response")
 }
 
-/// The pauses between requests.
 fn pauses(asks: &[(Duration, Ask)]) -> Vec<Duration> {
     asks.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect()
 }
 
-/// Asserts that the pauses follow the backoff, plus the delay of each response.
+/// The delay of each response comes on top.
 fn assert_backs_off(pauses: &[Duration], after: Duration) {
     let backoff = Timings::default().reconnect;
     for (failures, pause) in (1..).zip(pauses) {

@@ -1,5 +1,3 @@
-//! A table of all ways to name clusters.
-
 use super::*;
 
 const KUBECONFIG: &str = r"

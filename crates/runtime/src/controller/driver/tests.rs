@@ -1,5 +1,3 @@
-//! Events of reconciles, against a fake API server.
-
 mod pauses;
 mod refusals;
 mod restored;
@@ -33,7 +31,6 @@ use crate::user_agent::UserAgent;
 struct Talker {
     reconciles: AtomicU64,
     retry: Option<Retry>,
-    /// Whether it reconciles Nodes.
     nodes: bool,
 }
 
@@ -79,10 +76,10 @@ impl Controller for Talker {
     }
 }
 
-/// The reasons of all Events that were sent, also refused ones.
+/// Also refused ones.
 type Sent = Arc<Mutex<Vec<String>>>;
 
-/// A driver whose API server answers the first Event with `refusal`, and accepts the others.
+/// The API server answers the first Event with `refusal`, and accepts the others.
 fn driver(refusal: u16) -> (Driver<Talker>, Sent) {
     let (cluster, sent) = cluster(refusal);
     (driver_of(Talker::default(), &cluster), sent)

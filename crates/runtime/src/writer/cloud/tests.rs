@@ -1,5 +1,3 @@
-//! Calls that change a cloud, with and without the lease, in time and late.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -27,7 +25,6 @@ impl Classified for NoRoom {
     }
 }
 
-/// A cloud that counts calls, and a controller with a lease.
 struct Scene {
     calls: AtomicUsize,
     metrics: Arc<Metrics>,
@@ -56,7 +53,6 @@ impl Scene {
         Self { calls: AtomicUsize::new(0), metrics, leadership, writer, _until: sender }
     }
 
-    /// A call with this duration and result.
     async fn call(
         &self,
         takes: Duration,

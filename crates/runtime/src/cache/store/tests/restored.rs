@@ -1,5 +1,3 @@
-//! A cluster that was restored from a backup.
-
 use super::*;
 
 /// A list of a restored cluster, before its last page.

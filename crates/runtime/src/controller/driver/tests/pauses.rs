@@ -15,7 +15,6 @@ struct Failing {
     reconciles: Reconciles,
 }
 
-/// When reconciles ended.
 type Reconciles = Arc<Mutex<Vec<Instant>>>;
 
 impl Role for Failing {
@@ -28,7 +27,6 @@ impl Role for Failing {
     }
 }
 
-/// An API server with one object and a silent watch.
 fn cluster() -> Cluster {
     let version = Arc::new(AtomicU64::new(5));
     let api_server = tower::service_fn(move |request: Request<Body>| {
@@ -44,7 +42,6 @@ fn cluster() -> Cluster {
     Cluster::played_by(kube::Client::new(api_server, "default"), &Timings::default())
 }
 
-/// Runs the controller beside `meanwhile`, and returns when its reconciles ended.
 async fn reconciles(retry: Retry, meanwhile: impl AsyncFnOnce(&Definitions)) -> Vec<Duration> {
     let (cluster, reconciles) = (cluster(), Reconciles::default());
     let controller = Player::new(Failing { retry, reconciles: Arc::clone(&reconciles) }, &cluster);

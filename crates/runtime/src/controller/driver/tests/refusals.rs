@@ -7,14 +7,12 @@ use serde_json::json;
 use super::stage::{Definitions, Player, Role, answer, is_watch, page, silence};
 use super::*;
 
-/// Which request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refused {
     Look,
     Status,
 }
 
-/// Reads its object live, or writes a status.
 impl Role for Refused {
     async fn look(&self, cache: &Definitions, key: &ObjectKey) -> Result<Option<Meta>, ApiError> {
         let entry = match self {
@@ -29,7 +27,7 @@ impl Role for Refused {
     }
 }
 
-/// An API server with one object that rejects reads and writes; `events` receives the Events.
+/// Reads and writes are rejected; `events` receives the Events.
 fn cluster(code: u16, message: &'static str, events: &Arc<Mutex<Vec<Value>>>) -> Cluster {
     let events = Arc::clone(events);
     let api_server = tower::service_fn(move |request: Request<Body>| {
@@ -51,7 +49,6 @@ fn cluster(code: u16, message: &'static str, events: &Arc<Mutex<Vec<Value>>>) ->
     Cluster::played_by(kube::Client::new(api_server, "default"), &Timings::default())
 }
 
-/// The results of three reconciles whose request is rejected, and the Events.
 async fn reconcile_thrice(
     what: Refused,
     code: u16,

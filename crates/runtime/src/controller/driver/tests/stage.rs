@@ -1,5 +1,3 @@
-//! What the tests share: a controller, its cache, and a fake API server with a silent watch.
-
 use machinist_api::resource::CUSTOM_RESOURCE_DEFINITIONS;
 use serde_json::json;
 
@@ -12,7 +10,6 @@ use crate::writer::{Guard, Part};
 
 pub(super) type Definitions = Cache<CustomResourceDefinitions>;
 
-/// What the reconcile of a test does.
 pub(super) trait Role: Send + Sync + 'static {
     fn look(
         &self,
@@ -92,7 +89,7 @@ pub(super) fn definition(name: &str, version: u64) -> Value {
     json!({"metadata": {"name": name, "uid": name, "resourceVersion": version.to_string()}})
 }
 
-/// A page of a list; `next` is its continue token.
+/// `next` is the continue token.
 pub(super) fn page(names: &[&str], version: u64, next: &str) -> Value {
     let items: Vec<_> = names.iter().map(|name| definition(name, version)).collect();
     json!({"metadata": {"resourceVersion": version.to_string(), "continue": next}, "items": items})
@@ -102,7 +99,6 @@ pub(super) fn is_watch(request: &Request<Body>) -> bool {
     request.uri().query().unwrap_or_default().contains("watch=true")
 }
 
-/// The response to a watch without events.
 pub(super) fn silence() -> Response<axum::body::Body> {
     let nothing = futures::stream::pending::<Result<Vec<u8>, Infallible>>();
     Response::new(axum::body::Body::from_stream(nothing))
