@@ -1,5 +1,3 @@
-//! Awkward JSON: what is forgiven, what is an error, what is kept raw.
-
 use super::*;
 
 #[test]
@@ -132,7 +130,6 @@ fn a_template_keeps_what_we_do_not_know() {
     assert_eq!(spec.parts.provider_spec.value.as_ref().unwrap().get(), r#"{"z":1}"#);
     assert_eq!(set.spec.selector.match_expressions[0].values, ["v"]);
     assert_eq!((set.spec.replicas, set.spec.min_ready_seconds), (Some(0), 5));
-    // The same by way of a value that was parsed before.
     let set: MachineSet = serde_json::from_value(serde_json::from_str(json).unwrap()).unwrap();
     assert!(set.spec.template.spec.raw.is_some());
 }
