@@ -1,5 +1,3 @@
-//! The shipped file and its generation.
-
 use machinist_domain::shape::{Architecture, GpuVendor};
 use proptest::prelude::*;
 

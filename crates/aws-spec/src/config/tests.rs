@@ -1,5 +1,3 @@
-//! Reading and validation.
-
 use machinist_domain::message_table::message_table;
 use serde_json::{Value, json};
 
@@ -18,7 +16,6 @@ fn good() -> Value {
     })
 }
 
-/// The good spec with a recursive merge.
 fn with(extra: &Value) -> ProviderConfig {
     fn merge(into: &mut Value, from: &Value) {
         match (into, from) {
