@@ -1,5 +1,3 @@
-//! Where programs come from, against a small HTTP server of our own: no network, no Kubernetes.
-
 mod server;
 
 use std::fs;
@@ -38,7 +36,6 @@ fn sources(server: &Server, cache: &Path) -> Sources {
     }
 }
 
-/// Every file below the folder except the lock.
 fn files_in(folder: &Path) -> Result<Vec<String>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -52,7 +49,6 @@ fn files_in(folder: &Path) -> Result<Vec<String>> {
     Ok(files)
 }
 
-/// The answer of one place in the error that lists all.
 fn answer(error: &anyhow::Error, place: &str) -> Result<String> {
     let text = error.to_string();
     let line = text.lines().find_map(|line| line.strip_prefix("  - ")?.strip_prefix(place));
@@ -71,7 +67,6 @@ async fn a_right_checksum_puts_an_executable_into_the_cache() -> Result<()> {
     let path = sources.find(Binary::KubeApiserver, None).await?;
     assert_eq!(fs::read(&path)?, CONTENT);
     assert_eq!(fs::metadata(&path)?.permissions().mode() & 0o777, 0o755);
-    // The second time nothing is requested.
     assert_eq!(sources.find(Binary::KubeApiserver, None).await?, path);
     assert_eq!(server.hits(&api_server_path()), 1);
     Ok(())

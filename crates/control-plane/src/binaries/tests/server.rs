@@ -1,5 +1,4 @@
-//! An HTTP server for the download tests. It is written on bare TCP, because it must also be able to lie about a
-//! length.
+//! On bare TCP, because it must also be able to lie about a length.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -10,7 +9,6 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What is sent for a path.
 #[derive(Clone)]
 pub(super) struct Answer {
     head: String,
@@ -39,7 +37,6 @@ impl Answer {
     }
 }
 
-/// A running server; it ends with the test's runtime.
 pub(super) struct Server {
     address: SocketAddr,
     hits: Arc<Mutex<HashMap<String, usize>>>,
@@ -72,7 +69,6 @@ impl Server {
     }
 }
 
-/// One request per connection.
 async fn serve(
     stream: TcpStream,
     address: SocketAddr,
