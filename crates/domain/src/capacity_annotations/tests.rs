@@ -57,7 +57,6 @@ fn apply(annotations: &mut Annotations, change: &AnnotationChange) {
     }
 }
 
-/// Applies the wanted change, and returns the assessment.
 fn annotate(
     annotations: &mut Annotations,
     shape: &Shape,
@@ -159,7 +158,6 @@ fn keeps_and_reports_keys_of_users_unless_overwritten() {
 
     assert_eq!(assessment.newly_kept, assessment.kept);
 
-    // Reported once.
     let assessment = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
     assert_eq!((assessment.kept.len(), assessment.newly_kept.len()), (1, 0));
     assert!(assessment.change.is_empty(), "{assessment:?}");
@@ -178,11 +176,9 @@ fn keeps_and_reports_keys_of_users_unless_overwritten() {
     assert_eq!(assessment.kept, [""; 0]);
     assert_eq!(annotations[names::ANNOTATION_CAPACITY_CPU], "8");
 
-    // From now on they are.
     annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
     assert_eq!(annotations[names::ANNOTATION_CAPACITY_CPU], "4");
 
-    // A value that is set again is reported again.
     annotations.insert(names::ANNOTATION_CAPACITY_CPU.to_owned(), "3".to_owned());
     let assessment = annotate(&mut annotations, &shape("m6i.xlarge"), &PLAIN, both());
     assert_eq!(assessment.newly_kept, [names::ANNOTATION_CAPACITY_CPU]);
