@@ -303,8 +303,7 @@ fn written(node: &Node, json: bool) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever a MachineSet looks like, it means the same afterwards but for the annotations, in all notations;
-    /// doing it again changes nothing.
+    /// In all notations; doing it again changes nothing.
     #[test]
     fn sets_mean_the_same_but_for_the_annotations(
         set in machine_set(),
@@ -352,7 +351,7 @@ proptest! {
         }
     }
 
-    /// A manifest with a mistake in it is refused, or means the same afterwards.
+    /// It is refused, or means the same afterwards.
     #[test]
     fn no_mistake_upsets_it(
         style in 0..4_usize,
