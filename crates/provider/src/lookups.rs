@@ -87,7 +87,6 @@ mod tests {
 
     type Answer = Result<usize, &'static str>;
 
-    /// A cache with a manual clock, and a count of its lookups.
     struct Fixture {
         time: Arc<AtomicU64>,
         lookups: Lookups<&'static str, Answer>,
