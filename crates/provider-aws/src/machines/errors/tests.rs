@@ -155,7 +155,6 @@ fn capacity_failures_have_the_narrowest_domain() {
     };
     let domains: std::collections::BTreeSet<_> = cases.iter().map(domain).collect();
     assert_eq!(domains.len(), cases.len(), "{domains:#?}");
-    // These do not change the failure domain.
     for (one, other) in [(spot(None), spot(Some("0.01"))), (launch(), tenancy("default"))] {
         assert_eq!(domain(&(one, full)), domain(&(other, full)));
     }

@@ -10,7 +10,6 @@ fn key() -> LoadBalancerKey {
     (ambient(), false, "api".to_owned())
 }
 
-/// A cache, and how often changes have read.
 struct Fixture {
     lookups: TargetLookups,
     count: AtomicUsize,

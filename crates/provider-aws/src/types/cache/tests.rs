@@ -36,7 +36,6 @@ impl Case {
         Self(TypeCache::new(TypeTimings::default()))
     }
 
-    /// Type `a` has this capacity since NOW.
     fn knowing(vcpus: u32) -> Self {
         let mut case = Self::new();
         case.look("a", NOW);
@@ -57,7 +56,6 @@ impl Case {
         self.0.answered(&names(asked), &found.collect(), now, 0.0)
     }
 
-    /// The changed types and the next step.
     fn next(&mut self, now: Duration) -> (Vec<Arc<str>>, Next) {
         (self.0.sweep(now), self.0.next(now))
     }

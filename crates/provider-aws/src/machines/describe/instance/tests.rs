@@ -1,5 +1,3 @@
-//! Addresses, states, ownership, drift, and the choice of the current instance.
-
 use jiff::{SignedDuration, Timestamp};
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_provider::access::{CloudAccess, Credentials};
