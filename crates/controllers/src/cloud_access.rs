@@ -1,7 +1,5 @@
-//! Account, region, endpoint and credentials of cloud calls.
-//!
-//! Input: the shape and namespace of a Machine, its Secret, and OpenShift's settings. Each source is a watch on one
-//! named object, so that a Role can name it; none of them has to exist.
+//! Account, region, endpoint and credentials of cloud calls, from a Machine, its Secret and OpenShift's settings. Each
+//! source is a watch on one named object, so that a Role can name it; none of them has to exist.
 
 pub(crate) mod messages;
 pub(crate) mod openshift_object;
@@ -65,7 +63,6 @@ impl<K: Kind> std::fmt::Debug for CloudAccessResolver<K> {
 }
 
 impl<K: Kind> CloudAccessResolver<K> {
-    /// Reads the control cluster.
     pub(crate) fn new(
         shared: &Arc<Shared>,
         openshift: &OpenShift,

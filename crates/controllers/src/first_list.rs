@@ -12,7 +12,6 @@ use machinist_runtime::cluster::ApiError;
 
 use crate::cloud_access::messages;
 
-/// An object that cannot be read.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct Unreadable {
@@ -61,7 +60,6 @@ impl Classified for Unreadable {
     }
 }
 
-/// Returns when the cache has synced, or why it does not.
 pub(crate) async fn wait<K: Kind>(
     cache: &Cache<K>,
     what: impl Fn() -> Target,

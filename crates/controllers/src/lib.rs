@@ -3,6 +3,8 @@
 //! `mod.rs` has the caches and subscriptions, `declaration.rs` name, access and lease. `observe` reads caches, `act`
 //! carries out a plan; `snapshot`, `decide`, `plan`, `report`, `error` and `messages` are pure.
 
+#![expect(missing_docs, reason = "names and fields that say what they are")]
+
 pub mod annotator;
 pub mod cloud_access;
 pub mod clouds;

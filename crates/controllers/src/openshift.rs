@@ -1,7 +1,5 @@
-//! Detects OpenShift, and whether OpenShift's own annotator is running.
-//!
-//! What only OpenShift has is not watched elsewhere. The annotator is alive while its Lease changes, by our
-//! own clock; only the renew time of the first list is compared with it.
+//! Detects OpenShift (on other clusters, nothing of it is watched), and whether its own annotator is running: it is
+//! alive while its Lease changes, by our own clock; only the renew time of the first list is compared with it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -27,7 +25,6 @@ const ALIVE_FOR: Duration = Duration::from_secs(120);
 /// The share of the request timeout for the first list of the Lease: it is fast, or forbidden.
 const PATIENCE_SHARE: u32 = 6;
 
-/// Detects OpenShift.
 #[derive(Debug, Clone)]
 pub struct OpenShift {
     definitions: Arc<Cache<CustomResourceDefinitions>>,
@@ -36,7 +33,6 @@ pub struct OpenShift {
 }
 
 impl OpenShift {
-    /// Reads the control cluster.
     pub fn new(shared: &Shared) -> Self {
         let definitions = CustomResourceDefinitions;
         Self {

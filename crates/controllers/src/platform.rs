@@ -15,12 +15,10 @@ use crate::cloud_access::openshift_object::OpenShiftObject;
 use crate::kinds::Infrastructures;
 use crate::openshift::OpenShift;
 
-/// The platform of the control cluster.
 #[derive(Debug)]
 pub struct ClusterPlatform(OpenShiftObject<Infrastructures>);
 
 impl ClusterPlatform {
-    /// Reads the control cluster.
     pub fn new(shared: &Arc<Shared>) -> Self {
         Self(OpenShiftObject::infrastructure(shared, &OpenShift::new(shared)))
     }

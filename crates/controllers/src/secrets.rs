@@ -14,7 +14,6 @@ use machinist_runtime::user_agent::UserAgent;
 
 use crate::cloud_access::messages;
 
-/// Reads Secrets of one cluster.
 #[derive(Debug, Clone)]
 pub struct ClusterSecrets {
     session: Session,
@@ -27,7 +26,6 @@ struct Wire {
 }
 
 impl ClusterSecrets {
-    /// Secrets of this cluster.
     pub fn new(cluster: &Cluster) -> Self {
         Self { session: cluster.session(UserAgent::CACHE) }
     }

@@ -1,5 +1,4 @@
-//! Whether the served schema has a field. A stock CRD drops unknown fields silently, so only the answer to a
-//! write shows it.
+//! A stock CRD drops unknown fields silently, so only the answer to a write shows whether the schema has a field.
 
 use machinist_domain::machine::MachineAuthority;
 
@@ -19,10 +18,8 @@ impl Field {
     }
 }
 
-/// The API that manages an object with this status and spec.
-///
-/// If the schema has no `status.authoritativeAPI`, the spec decides; without that there is only this API. An
-/// unknown value is never taken for this API.
+/// The API that manages an object. If the schema has no `status.authoritativeAPI`, the spec decides; without that there
+/// is only this API. An unknown value is never taken for this API.
 pub(crate) fn authority(
     status: MachineAuthority,
     spec: MachineAuthority,

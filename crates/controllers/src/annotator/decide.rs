@@ -40,11 +40,8 @@ pub(super) fn decide<S>(snapshot: &Snapshot<S>) -> Plan {
     }
 }
 
-/// The capacity, and the failure because of which it is the catalogue's; `None` while a request to the cloud is in
-/// progress.
-///
-/// The cloud's answer takes precedence. The catalogue is the fallback where the cloud cannot be asked, but never for
-/// an invalid object or invalid credentials: that would hide the mistake.
+/// The capacity, and why it is the catalogue's; `None` while a request is in progress. The catalogue is the fallback
+/// where the cloud cannot be asked, but not for an invalid object or invalid credentials: it would hide the mistake.
 fn known_capacity<S>(
     decoded: &Decoded<S>,
     shape: &Shape,

@@ -1,12 +1,9 @@
-//! What the annotator declares about itself.
-
 use machinist_api::resource::{INFRASTRUCTURES, MACHINE_SETS};
 use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
 
 use super::metrics::AnnotatorMetrics;
 
-/// The annotator.
 pub const DECLARATION: Declaration = Declaration {
     name: "annotator",
     summary: "Annotates MachineSets with the capacity of a machine, for scale from zero.",

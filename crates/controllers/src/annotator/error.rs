@@ -1,5 +1,3 @@
-//! Why a MachineSet gets no annotations.
-
 use std::fmt;
 
 use machinist_domain::key::ObjectKey;
@@ -36,8 +34,7 @@ impl Refusal {
         }
     }
 
-    /// A change of the object, of its Secret or of the cloud's answer requeues the MachineSet. The capacity source
-    /// retries by itself.
+    /// A change of the object, its Secret or the cloud's answer requeues; the capacity source retries by itself.
     pub(super) fn retry(&self) -> Retry {
         match self {
             Self::NoAccess(failure) => failure.retry,

@@ -1,5 +1,3 @@
-//! Every text that the annotator writes into Events.
-
 use machinist_api::names::ANNOTATION_ANNOTATED;
 use machinist_domain::annotations::AnnotationChange;
 use machinist_domain::messages::capitalized;

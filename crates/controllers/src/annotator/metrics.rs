@@ -1,5 +1,3 @@
-//! Metrics of the annotator.
-
 use machinist_runtime::metrics::{Labels, MetricSet, Registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

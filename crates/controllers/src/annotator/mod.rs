@@ -1,8 +1,6 @@
-//! The annotator: writes the capacity of a MachineSet's instance type onto the MachineSet, so that cluster-autoscaler
-//! can scale it from zero.
-//!
-//! Input: MachineSets, and the capacities that the provider of each spec reports. Output: annotations and Events. It
-//! creates and deletes nothing, so it can run beside any other controller and needs no lease.
+//! Writes the capacity of a MachineSet's instance type onto the MachineSet, so that cluster-autoscaler can scale it
+//! from zero. Input: MachineSets, and the capacities of their providers. Output: annotations and Events. It creates and
+//! deletes nothing, so it can run beside any other controller and needs no lease.
 
 mod act;
 #[cfg(test)]
@@ -45,16 +43,13 @@ use crate::cloud_access::{CloudAccessResolver, SecretScope};
 use crate::kinds::{MachineSetState, MachineSets, State};
 use crate::openshift::{OpenShift, Rival};
 
-/// Settings of the annotator.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What to write.
     pub options: Options,
     /// Where capacities come from, by the name of the provider.
     pub capacities: HashMap<&'static str, Capacities>,
     /// Whether to leave objects alone that another machine API manages.
     pub obey_migration: bool,
-    /// How Secrets are watched.
     pub secrets: SecretScope,
 }
 
@@ -69,7 +64,6 @@ pub struct Annotator<S: State = Arc<MachineSetState>> {
 }
 
 impl<S: State> Annotator<S> {
-    /// An annotator of the MachineSets that `kind` parses.
     pub fn new(shared: &Arc<Shared>, kind: MachineSets<S>, settings: Settings) -> Self {
         let sets = shared.caches.open(&shared.control, shared.scope.clone(), kind);
         let openshift = OpenShift::new(shared);
@@ -94,8 +88,7 @@ impl<S: State> Annotator<S> {
         Self { sets, access, rival, settings, metrics: shared.metrics.set() }
     }
 
-    /// Closes the watches of Secrets that no MachineSet names any more, and drops the answers that were asked for
-    /// with them.
+    /// Closes the watches of unused Secrets, and drops the answers that were asked for with them.
     fn release_secrets(&self, key: &ObjectKey) {
         for secret in self.access.release_secrets(key) {
             for cloud in self.settings.capacities.values().filter_map(|one| one.cloud.as_ref()) {

@@ -1,5 +1,4 @@
-//! Fills a snapshot from the caches, with a live read where an own write may not be in the cache. Never waits for the
-//! cloud.
+//! Fills a snapshot from the caches; live where an own write may not be in the cache. Never waits for the cloud.
 
 use std::sync::Arc;
 

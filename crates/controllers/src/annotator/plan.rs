@@ -1,5 +1,3 @@
-//! What the annotator is going to do, and the outcome, as data.
-
 use std::fmt;
 
 use machinist_domain::capacity_annotations::Assessment;
@@ -12,7 +10,6 @@ pub enum Plan {
     NoOp(Reason),
     /// Write what differs, which may be nothing.
     Annotate(Annotation),
-    /// Leave the annotations alone and report why.
     Refuse(Refusal),
 }
 
@@ -27,8 +24,7 @@ pub enum Reason {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotation {
     pub assessment: Assessment,
-    /// The failure because of which the values are the catalogue's; `None` where they are the cloud's or no cloud is
-    /// used.
+    /// Why the values are the catalogue's; `None` where they are the cloud's or no cloud is used.
     pub fallback: Option<Failure>,
     /// When to requeue, where no event does.
     pub retry: Option<Retry>,

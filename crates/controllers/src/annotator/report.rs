@@ -1,5 +1,3 @@
-//! Reports a reconcile in Events.
-
 use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
 
 use super::messages;

@@ -1,5 +1,3 @@
-//! What the annotator observed about one MachineSet.
-
 use std::sync::Arc;
 
 use machinist_domain::capacity_annotations::Options;
@@ -24,7 +22,6 @@ pub struct Snapshot<S> {
 pub struct Decoded<S> {
     pub set: Arc<MachineSet<S>>,
     pub cloud: CloudAnswer,
-    /// The entry of the provider's catalogue, if there is one.
     pub catalogue: Option<Capacity>,
 }
 

@@ -15,7 +15,6 @@ use serde_json::value::RawValue;
 use crate::cloud_access::messages;
 use crate::platform::rule::PlatformRule;
 
-/// The clouds of a process.
 #[derive(Debug, Clone)]
 pub struct Clouds {
     providers: Providers,
@@ -25,13 +24,11 @@ pub struct Clouds {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Chosen {
-    /// Its name in logs and metrics.
     pub(crate) provider: &'static str,
     pub(crate) cloud: Arc<dyn Cloud>,
 }
 
 impl Clouds {
-    /// The clouds of these providers.
     pub fn new(providers: &Providers, parts: &Parts) -> Self {
         let clouds = providers.iter().map(|provider| (provider.name(), provider.cloud(parts)));
         Self { by_name: clouds.collect(), providers: providers.clone(), rule: None }
@@ -54,8 +51,7 @@ impl Clouds {
         self
     }
 
-    /// Whether the provider of this spec is used, or why not. Specs without a provider are refused by
-    /// [`choose`](Self::choose).
+    /// Whether the provider of this spec is used, or why not. Without a provider, [`choose`](Self::choose) refuses.
     pub(crate) async fn admit(&self, spec: &RawValue) -> Result<(), Failure> {
         match (&self.rule, self.providers.choose(spec)) {
             (Some(rule), Ok(provider)) => rule.admit(provider.name()).await,

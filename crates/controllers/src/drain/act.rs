@@ -18,7 +18,6 @@ use crate::kinds::Node;
 const PODS_AT_ONCE: usize = 16;
 
 impl Drainer {
-    /// Carries out a plan.
     pub async fn act(&self, view: &View, plan: &Plan, writer: &Writer) -> Outcome {
         let writer = writer.target();
         let mut outcome = Outcome::default();

@@ -1,5 +1,4 @@
-//! The next step of a drain, in this order: hooks, whether there is a Node, one control-plane node at a time,
-//! cordon, pods, volumes.
+//! The next step of a drain, in this order: hooks, Node, one control-plane node at a time, cordon, pods, volumes.
 
 use std::time::Duration;
 

@@ -8,10 +8,8 @@ use machinist_api::names::ANNOTATION_DRAIN;
 
 use crate::kinds::Node;
 
-/// The value of the annotation `machinist.dev/drain`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    /// When the drain began.
     pub started: Timestamp,
     /// Whether the drain has cordoned it (it was schedulable before).
     pub cordoned: bool,
@@ -22,7 +20,6 @@ impl Mark {
         Self::read(node.annotations.get(ANNOTATION_DRAIN)?)
     }
 
-    /// Reads the annotation; `None` if it is not understood.
     pub fn read(text: &str) -> Option<Self> {
         let mut words = text.split(' ');
         let ("v1", started, cordon) = (words.next()?, words.next()?, words.next()?) else {

@@ -42,7 +42,6 @@ pub use self::step::Step;
 use self::volumes::Attachments;
 use crate::kinds::Nodes;
 
-/// Drains Nodes.
 #[derive(Debug)]
 pub struct Drainer {
     nodes: Arc<Cache<Nodes>>,
@@ -75,7 +74,6 @@ impl Drainer {
         }
     }
 
-    /// Forgets a deleted Machine.
     pub fn forget(&self, machine: &Uid) {
         self.attempts.lock().remove(machine);
     }

@@ -1,5 +1,3 @@
-//! Whether a Node is the one that a Machine references.
-
 use crate::kinds::{Node, NodeRef};
 
 /// A Machine's own Node is drained and deleted; an unclear one is neither, until it is identified.
@@ -11,9 +9,9 @@ pub(crate) enum NodeMatch {
     Unclear,
 }
 
-/// Matches `node`, which has the referenced name. If both have a provider ID, only that counts: a Node that
-/// registers again has another uid on the same instance, and a link from before the Node had its provider ID
-/// may be wrong. Otherwise the uid counts.
+/// `node` has the referenced name. If both have a provider ID, only that counts: a Node that registers again has
+/// another uid on the same instance, and a link from before the Node had its provider ID may be wrong. Otherwise the
+/// uid counts.
 pub(crate) fn match_node(named: &NodeRef, instance: Option<&str>, node: &Node) -> NodeMatch {
     let same_uid = !named.uid.0.is_empty() && named.uid == node.meta.uid;
     match (instance, node.provider_id.as_deref()) {

@@ -1,5 +1,3 @@
-//! The next step of a drain and its outcome, as data.
-
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +8,6 @@ use machinist_domain::retry::Failure;
 use super::snapshot::Force;
 use super::{Mark, Step};
 
-/// What is read for a drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Query {
     Node,
@@ -25,7 +22,6 @@ pub struct Plan {
     pub force: Option<Force>,
     /// What must be read before this step is certain.
     pub missing: Option<Query>,
-    /// Cordon and mark the Node.
     pub cordon: Option<Mark>,
     /// Evict these pods; delete them, regardless of disruption budgets, if the drain is forced.
     pub pods: Vec<Removal>,

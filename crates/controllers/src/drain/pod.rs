@@ -1,5 +1,3 @@
-//! What a drain needs to know of a pod.
-
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -14,7 +12,6 @@ pub struct Pod {
     pub uid: Uid,
     /// Whether it is the mirror of a static pod.
     pub mirror: bool,
-    /// The DaemonSet that manages it.
     pub daemon_set: Option<ObjectKey>,
     /// Whether its phase is Succeeded or Failed.
     pub finished: bool,

@@ -1,5 +1,3 @@
-//! What a drain does about a pod.
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -16,7 +14,6 @@ pub(super) enum PodAction {
     /// Leave it: a mirror pod, or one that its DaemonSet would recreate.
     Skip,
     Evict,
-    /// It terminates; wait for it.
     Wait,
     /// It terminates; do not wait: its containers have ended, or the node is unreachable.
     Ignore,

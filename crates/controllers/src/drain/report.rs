@@ -21,7 +21,6 @@ pub struct DrainReport {
     pub events: Vec<EventNote>,
 }
 
-/// Reports.
 pub fn report(view: &View, plan: &Plan, outcome: &Outcome, now: Timestamp) -> DrainReport {
     let attempts = attempts_after(view, plan, outcome, now);
     let step = step_after(view, plan, outcome, &attempts, now);

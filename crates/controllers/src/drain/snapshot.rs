@@ -35,11 +35,9 @@ pub struct View {
 /// The Machine whose Node is drained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
-    /// Its uid.
     pub uid: Uid,
     /// Its Node: `status.nodeRef`, or the one with its provider ID.
     pub node_ref: Option<NodeRef>,
-    /// Its provider ID.
     pub provider_id: Option<Arc<str>>,
     /// Its preDrain hooks.
     pub hooks: Box<[Hook]>,
@@ -51,10 +49,8 @@ pub struct Subject {
     pub stored: Option<StoredStep>,
 }
 
-/// A step as the condition `Drained` remembers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredStep {
-    /// The step.
     pub step: Step,
     /// Since when, with the same message.
     pub since: Option<Timestamp>,
@@ -68,7 +64,6 @@ pub enum Force {
 }
 
 impl Subject {
-    /// The subject of a Machine and the Node that was found for it.
     pub(crate) fn of(machine: &Machine, found: Option<&Node>) -> Self {
         let found = found.map(|node| &node.meta);
         let found =
@@ -154,7 +149,6 @@ impl View {
         pods.map(move |pod| (pod, pod.action(unreachable, orphaned, now)))
     }
 
-    /// The pods that the drain waits for.
     pub(super) fn blocking(&self, now: Timestamp) -> impl Iterator<Item = &Pod> {
         self.actions(now).filter(|(_, action)| action.blocks_drain()).map(|(pod, _)| pod)
     }

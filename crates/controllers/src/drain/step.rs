@@ -10,15 +10,12 @@ machinist_api::named_enum! {
         WaitingForHooks,
         /// Another control-plane node is cordoned.
         WaitingForControlPlane,
-        /// The Node is being cordoned.
         Cordoning,
-        /// Pods are being evicted.
         Evicting,
         /// Evictions are refused, mostly by disruption budgets.
         EvictionBlocked,
         /// All pods are terminating.
         WaitingForPods,
-        /// Volumes are still attached.
         WaitingForVolumes,
         /// Pods are deleted without eviction.
         Forcing,
@@ -26,9 +23,7 @@ machinist_api::named_enum! {
         CannotLook,
         /// Done: there is nothing to drain, or the drain is disabled.
         Skipped,
-        /// Done: the Node does not exist.
         NodeGone,
-        /// Done: the node is empty.
         Succeeded,
         /// Done: the node is empty; volumes stayed attached for too long.
         VolumesLeft,

@@ -8,22 +8,15 @@ use machinist_api::wire;
 use machinist_domain::meta::Meta;
 use machinist_runtime::cache::kind::Kind;
 
-/// An EventRecycler in a cache.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventRecycler {
-    /// Identity and version.
     pub meta: Meta,
-    /// `metadata.generation`.
     pub generation: i64,
-    /// All finalizers.
     pub finalizers: Box<[String]>,
-    /// The spec, if there is one.
     pub spec: Option<Arc<EventRecyclerSpec>>,
-    /// The status.
     pub status: Arc<EventRecyclerStatus>,
 }
 
-/// Parses EventRecyclers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EventRecyclers;
 

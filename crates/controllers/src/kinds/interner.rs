@@ -1,7 +1,6 @@
-//! Stores equal values once: objects repeat namespaces, types, labels and whole templates.
-//!
-//! Machines and Nodes name each other, so all kinds share one interner of strings. A sweep drops values that no
-//! object refers to any more, at most once per as many lookups as there are values.
+//! Stores equal values once: objects repeat namespaces, labels and whole templates. Machines and Nodes name each
+//! other, so all kinds share one interner of strings. A sweep drops values that no object refers to any more, at most
+//! once per as many lookups as there are values.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -14,7 +13,6 @@ const SWEEP_INTERVAL: usize = 1024;
 /// Longer strings seldom repeat, and looking them up costs more than it saves.
 const LONGEST_NAME: usize = 128;
 
-/// Strings of all kinds.
 static NAMES: LazyLock<Interner<str>> = LazyLock::new(Interner::default);
 
 #[derive(Debug)]
@@ -58,7 +56,6 @@ pub(super) fn name(name: impl AsRef<str>) -> Arc<str> {
     }
 }
 
-/// The stored copy of a text of any length.
 pub(super) fn text(text: &str) -> Arc<str> {
     NAMES.intern_with(text, || text.into())
 }

@@ -1,6 +1,5 @@
-//! Machines as the caches store them: what the controllers read, and little else. The Machines of a set have the same
-//! provider spec, so each distinct spec is stored and parsed once. Owners, labels, hooks, conditions and names repeat,
-//! too, and are interned.
+//! Machines as the caches store them. The Machines of a set have the same provider spec, so each distinct spec is
+//! stored and parsed once. Owners, labels, hooks, conditions and names repeat, too, and are interned.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -103,10 +102,8 @@ pub struct MachineStatus {
     pub authority: MachineAuthority,
 }
 
-/// A Machine's reference to its Node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeRef {
-    /// Its name.
     pub name: Arc<str>,
     /// Its uid; empty if the writer of the reference left it out.
     pub uid: Uid,
@@ -135,7 +132,6 @@ impl Machine {
     }
 }
 
-/// Parses Machines with the providers' spec halves.
 #[derive(Debug, Clone)]
 pub struct Machines {
     specs: Arc<dyn SpecHalf>,
@@ -152,7 +148,6 @@ struct Repeated {
 }
 
 impl Machines {
-    /// Machines whose provider specs `specs` parses.
     pub fn new(specs: Arc<dyn SpecHalf>) -> Self {
         Self { specs, repeated: Arc::default() }
     }

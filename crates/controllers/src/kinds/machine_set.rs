@@ -39,7 +39,6 @@ impl<S: State> Stored for MachineSet<S> {
     }
 }
 
-/// Parses MachineSets with the providers' spec halves.
 #[derive(Debug, Clone)]
 pub struct MachineSets<S = Arc<MachineSetState>> {
     specs: Arc<dyn SpecHalf>,
@@ -50,7 +49,6 @@ pub struct MachineSets<S = Arc<MachineSetState>> {
 }
 
 impl<S: State> MachineSets<S> {
-    /// MachineSets whose provider specs `specs` parses.
     pub fn new(specs: Arc<dyn SpecHalf>) -> Self {
         Self {
             specs,

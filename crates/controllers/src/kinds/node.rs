@@ -1,5 +1,3 @@
-//! Nodes as the caches store them.
-
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -51,7 +49,6 @@ impl Node {
     }
 }
 
-/// Parses Nodes.
 #[derive(Debug, Clone, Copy)]
 pub struct Nodes;
 

@@ -16,7 +16,6 @@ pub struct Pod {
     pub node: Option<Arc<str>>,
 }
 
-/// Parses Pods.
 #[derive(Debug, Clone, Copy)]
 pub struct Pods;
 

@@ -43,7 +43,6 @@ fn managed_elsewhere(view: &View) -> Option<Plan> {
     }
 }
 
-/// The plan while the state of the instance is unknown.
 fn unknown(view: &View, failure: &Failure) -> Plan {
     match failure.retry {
         Retry::Again(wait) => Plan::Wait(wait.min(view.rules.timings.poll)),

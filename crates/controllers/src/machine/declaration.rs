@@ -1,5 +1,3 @@
-//! What the machine controller declares about itself.
-
 use machinist_api::names::{
     CONDITION_DRAINABLE, CONDITION_DRAINED, CONDITION_INSTANCE_EXISTS, CONDITION_PAUSED,
     CONDITION_READY, CONDITION_TERMINABLE, LEASE_MACHINE,
@@ -14,7 +12,6 @@ use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH
 use super::metrics::MachineMetrics;
 use crate::platform::metrics::PlatformMetrics;
 
-/// The machine controller.
 pub const DECLARATION: Declaration = Declaration {
     name: "machine",
     summary: "Creates, updates and deletes the instance of every Machine; drains and deletes its Node.",

@@ -127,8 +127,7 @@ impl FailureDomains {
         }
     }
 
-    /// Opens the domains of a call that succeeded. Machines with the same spec that wait in other places may
-    /// go there, too.
+    /// Opens the domains of the call. Machines with the same spec that wait in other places may go there, too.
     pub(super) fn succeeded(&self, group: Group) {
         let valid_until = self.clock.uptime() + self.timings.domain_pause_max;
         let released = self.state.lock().open(group, valid_until);

@@ -1,5 +1,3 @@
-//! Texts of the machine controller: conditions and Events of Machines.
-
 use std::fmt::{self, Display};
 use std::time::Duration;
 

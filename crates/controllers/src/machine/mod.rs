@@ -67,22 +67,17 @@ use crate::drain::Drainer;
 use crate::kinds::{Machines, Nodes};
 use crate::served::Field;
 
-/// Settings of the machine controller.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The clouds.
     pub clouds: Clouds,
     /// The name of the cluster in tags, unless OpenShift sets one; the uid of `kube-system` if `None`.
     pub cluster_id: Option<Arc<str>>,
-    /// Which Secrets are watched.
     pub secrets: SecretScope,
     /// Whether `authoritativeAPI` is obeyed.
     pub obey_migration: bool,
-    /// Durations.
     pub timings: MachineTimings,
 }
 
-/// The machine controller.
 #[derive(Debug)]
 pub struct MachineController {
     machines: Arc<Cache<Machines>>,
@@ -107,7 +102,6 @@ pub struct MachineController {
 }
 
 impl MachineController {
-    /// A controller for Machines as `kind` decodes them.
     pub fn new(shared: &Arc<Shared>, kind: Machines, settings: Settings) -> Self {
         let machines = shared.caches.open(&shared.control, shared.scope.clone(), kind);
         let cluster = shared.target.as_ref().unwrap_or(&shared.control);

@@ -1,5 +1,3 @@
-//! The plan for a Machine and its outcome, as data.
-
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

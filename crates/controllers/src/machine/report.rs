@@ -1,7 +1,5 @@
-//! Reports a reconcile of a Machine: status, Events and requeue.
-//!
-//! [`facts`] determines what plan and outcome mean; [`ready`] and [`instance_exists`] are conditions; [`mod@status`] is
-//! the patch of the fields that differ.
+//! [`facts`] determines what plan and outcome mean for status, Events and requeue; [`ready`] and [`instance_exists`]
+//! are conditions; [`mod@status`] is the patch of the fields that differ.
 
 mod facts;
 mod instance_exists;

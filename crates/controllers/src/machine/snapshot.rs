@@ -1,5 +1,3 @@
-//! The observed state of one Machine, its instance and its Node.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,7 +57,6 @@ pub struct Snapshot {
     pub view: Result<Box<View>, String>,
 }
 
-/// A decoded Machine with the objects that it depends on.
 #[derive(Debug, Clone)]
 pub struct View {
     pub machine: Arc<Machine>,
@@ -87,9 +84,7 @@ pub struct Unrepaired {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
     pub obey_migration: bool,
-    /// Whether the served schema has `failureReason` and `failureMessage`.
     pub failure_fields: Field,
-    /// Whether it has `status.authoritativeAPI`.
     pub authority_field: Field,
     pub timings: MachineTimings,
 }

@@ -142,8 +142,7 @@ impl Executor<'_> {
         Ok(Outcome::Executed(Executed::default()))
     }
 
-    /// Deletions cannot be undone, so the set is read live first: it must still have the generation that was decided
-    /// on.
+    /// Deletions cannot be undone, so the set is read live first: it must still have the generation of the decision.
     async fn delete(
         &self,
         set: &MachineSetState,
@@ -238,8 +237,7 @@ impl Executed {
     }
 }
 
-/// Runs `work` for all items, at most `limit` at once. After a failure no more work is started. Results are in the
-/// order of the items, so that the same failure is reported each time.
+/// After a failure no more work is started. Results are in the order of the items: the reported failure stays the same.
 async fn concurrently<I, F>(limit: usize, items: Vec<I>, work: impl Fn(I) -> F) -> Vec<Write>
 where
     F: Future<Output = Write>,

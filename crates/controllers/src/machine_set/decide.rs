@@ -43,8 +43,7 @@ pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     if let Some(plan) = scale_up(view, desired) {
         return plan;
     }
-    // Nothing is to be created any more, so the open ordinals are given up: no Machine is deleted while another one may
-    // be in creation.
+    // Open ordinals are given up first: no Machine is deleted while another one may be in creation.
     if !desired.window.is_closed() {
         return Plan::MoveWindow { to: desired.window.closed() };
     }
@@ -89,8 +88,7 @@ fn managed_elsewhere(set: &MachineSetState, field: Field) -> Option<Plan> {
     }
 }
 
-/// Reserves ordinals for the missing Machines, or creates the Machines of the ordinals that are reserved. `None` if
-/// there are enough Machines.
+/// Reserves ordinals for the missing Machines, or creates those of reserved ordinals; `None` if there are enough.
 fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
     let (members, open) = (view.members.len(), view.open_ordinals.len());
     let missing = desired.replicas.saturating_sub(members + open);
@@ -103,8 +101,7 @@ fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
         }
         // The window has its maximum width: its Machines are created first.
     }
-    // With more open ordinals than missing Machines (`replicas` was lowered), the window is closed first; the remaining
-    // Machines get new ordinals.
+    // With more open ordinals than missing Machines (`replicas` was lowered), the window is closed first.
     let all_wanted = open > 0 && members + open <= desired.replicas;
     all_wanted.then(|| {
         Plan::Create(view.open_ordinals.iter().copied().take(MOST_PER_RECONCILE).collect())

@@ -1,5 +1,3 @@
-//! What the MachineSet controller declares about itself.
-
 use machinist_api::names::{CONDITION_PAUSED, CONDITION_REPLICA_FAILURE, LEASE_MACHINE_SET};
 use machinist_api::resource::{MACHINE_SETS, MACHINES, NODES};
 use machinist_domain::report::EventReason;
@@ -7,7 +5,6 @@ use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH
 
 use super::metrics::MachineSetMetrics;
 
-/// The MachineSet controller.
 pub const DECLARATION: Declaration = Declaration {
     name: "machineset",
     summary: "Creates and deletes Machines until a MachineSet has spec.replicas of them.",

@@ -1,5 +1,3 @@
-//! Why a MachineSet is not acted upon.
-
 use std::fmt;
 
 use machinist_domain::ordinals::WindowError;

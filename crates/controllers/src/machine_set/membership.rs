@@ -1,6 +1,4 @@
-//! Whether a Machine belongs to a MachineSet: one predicate for counting, adopting, releasing and deleting.
-//!
-//! The Machine's health is irrelevant: a failed Machine counts until it is deleted.
+//! One predicate for counting, adopting, releasing and deleting. A failed Machine counts until it is deleted.
 
 /// The controller owner of a Machine, from the point of view of one set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,6 @@ use parking_lot::Mutex;
 /// How long something is remembered that is not needed again.
 pub(super) const MEMORY: Duration = Duration::from_secs(3600);
 
-/// Values by the uid of an object.
 pub(super) type Remembered<V> = Mutex<ExpiringMap<Uid, V>>;
 
 /// The generations of sets for which their Machines were listed live. A list serves one deletion of one generation.

@@ -1,5 +1,3 @@
-//! Every text that the MachineSet controller writes into Events, conditions and status.
-
 use machinist_api::names::ANNOTATION_ORDINALS;
 use machinist_domain::machine::MachineAuthority;
 use machinist_domain::messages::UNKNOWN_AUTHORITY;

@@ -55,16 +55,13 @@ use crate::kinds::indexes::machines_by_node;
 use crate::kinds::{MachineSets, Machines, Node, Nodes};
 use crate::served::Field;
 
-/// Settings of the MachineSet controller.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Settings {
     /// Whether to leave objects alone that another machine API manages.
     pub obey_migration: bool,
-    /// Durations.
     pub timings: MachineTimings,
 }
 
-/// The MachineSet controller.
 #[derive(Debug)]
 pub struct MachineSetController {
     sets: Arc<Cache<MachineSets>>,
@@ -86,7 +83,6 @@ pub struct MachineSetController {
 }
 
 impl MachineSetController {
-    /// A controller of the MachineSets and Machines that these kinds parse.
     pub fn new(
         shared: &Arc<Shared>,
         sets: MachineSets,

@@ -131,8 +131,7 @@ fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &E
     }
 }
 
-/// Since when the Machine's Node has been ready, if it is. A Node of the same name with another uid is not the
-/// Machine's.
+/// Since when the Machine's Node has been ready, if it is. A Node with another uid is not the Machine's.
 fn ready(controller: &MachineSetController, machine: &Machine) -> Option<ReadySince> {
     let node_ref = machine.status.node_ref.as_ref()?;
     let key = ObjectKey::new("", Arc::clone(&node_ref.name));

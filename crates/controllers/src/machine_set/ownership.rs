@@ -33,7 +33,6 @@ pub(super) fn orphans_of(namespace: &str) -> String {
     format!("orphans/{namespace}")
 }
 
-/// The index terms of a Machine: its owner's uid, or that it has none.
 pub(super) fn by_owner(entry: &Entry<Machine>) -> Vec<Arc<str>> {
     match (owner(entry), entry) {
         (Some(owner), _) => vec![owner.uid.into()],

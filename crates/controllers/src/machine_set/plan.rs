@@ -1,5 +1,3 @@
-//! What is to be done about a MachineSet, and the outcome, as data.
-
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,8 +10,7 @@ use super::error::Refusal;
 use super::messages::machine_names;
 use crate::kinds::Machine;
 
-/// The most Machines that one reconcile creates or deletes, so that a change of `spec.replicas` takes effect in
-/// between.
+/// The most Machines that one reconcile creates or deletes, so that a change of `replicas` takes effect in between.
 pub(super) const MOST_PER_RECONCILE: usize = 512;
 
 #[derive(Debug, Clone)]
@@ -26,8 +23,7 @@ pub enum Plan {
         adopt: Vec<Arc<Machine>>,
         release: Vec<Arc<Machine>>,
     },
-    /// Store another ordinal window on the set: a wider one before Machines are created, a closed one before Machines
-    /// are deleted.
+    /// Store another ordinal window: a wider one before Machines are created, a closed one before they are deleted.
     MoveWindow {
         to: Window,
     },

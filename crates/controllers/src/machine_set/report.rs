@@ -38,8 +38,7 @@ pub(super) fn report(
     if complete { report } else { hold_back_counts(report, view.hold_counts) }
 }
 
-/// Delays a status update that changes only counts: otherwise a set of thousands would be updated hundreds of times
-/// while it scales. The requeue makes up for it.
+/// Otherwise a set of thousands would be updated hundreds of times while it scales. The requeue makes up for it.
 fn hold_back_counts(mut report: Report, hold: Duration) -> Report {
     let only_counts = report.status.as_ref().is_some_and(status::is_only_counts);
     if !only_counts || hold.is_zero() {
@@ -128,7 +127,6 @@ impl ReportBuilder<'_> {
         status::patch(self.view, changes, problem, self.obey_migration, self.now)
     }
 
-    /// Reports a problem in the status and as an Event.
     fn problem(
         &self,
         result: ReconcileResult,

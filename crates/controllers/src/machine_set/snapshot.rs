@@ -1,5 +1,3 @@
-//! What was observed about one MachineSet and its Machines.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,25 +17,21 @@ pub struct Snapshot {
     pub authority_field: Field,
 }
 
-/// A MachineSet and its Machines. Nothing here is stale because of an own write: keys whose last write was not
-/// answered were read live.
+/// Nothing here is stale because of an own write: keys whose last write was not answered were read live.
 #[derive(Debug, Clone)]
 pub struct View {
     pub set: Arc<MachineSetState>,
-    /// Machines that count as replicas.
     pub members: Vec<Member>,
     /// Machines without an owner that the selector matches.
     pub orphans: Vec<Arc<Machine>>,
     /// Machines of the set that the selector no longer matches.
     pub unselected: Vec<Arc<Machine>>,
-    /// Why an orphan or unselected Machine is not in these lists: adopting or releasing it failed, and it has not
-    /// changed since.
+    /// Why a Machine is not in these lists: adopting or releasing it failed, and it has not changed since.
     pub claim_failure: Option<Arc<str>>,
     /// When to try that again although the Machine has not changed.
     pub claim_retry: Option<Duration>,
     /// Ordinals in the window for which no Machine exists.
     pub open_ordinals: Vec<u64>,
-    /// The highest ordinal of an existing Machine of the set.
     pub highest_ordinal: Option<u64>,
     /// Whether the Machines were listed live for this generation of the set.
     pub listed: bool,
@@ -64,8 +58,7 @@ pub struct Seen {
 pub(super) type ReadySince = Option<Timestamp>;
 
 impl Seen {
-    /// When the Machine has been ready for `min_ready`, which may be in the past; `None` if it is not ready or the
-    /// time is unknown.
+    /// May be in the past; `None` if it is not ready or the time is unknown.
     pub fn available_at(&self, min_ready: SignedDuration) -> Option<Timestamp> {
         match self.ready? {
             _ if min_ready.is_zero() => Some(Timestamp::MIN),

@@ -1,8 +1,5 @@
-//! Whether a Node may be linked to a Machine.
-//!
-//! A provider ID names one instance. An address is reused when its instance is gone, and a linked Node is
-//! deleted with its Machine. So an address counts only for a Machine that can still have the instance, and
-//! never against a provider ID.
+//! An address is reused when its instance is gone, and a linked Node is deleted with its Machine. So an address counts
+//! only for a Machine that can still have the instance, and never against a provider ID, which names one instance.
 
 use std::sync::Arc;
 
@@ -10,8 +7,7 @@ use machinist_domain::machine::Phase;
 
 use crate::kinds::{Machine, Node};
 
-/// Whether `node`, which has the provider ID or an address of `machine`, may be linked to it. `is_there`: a
-/// Node of that name exists.
+/// `node` has the provider ID or an address of `machine`; `is_there`: a Node of that name exists.
 pub(super) fn is_claim(
     machine: &Machine,
     node: &Node,

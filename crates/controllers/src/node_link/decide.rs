@@ -1,5 +1,3 @@
-//! Decides what to do about a Node.
-
 use jiff::Timestamp;
 use machinist_domain::conditions::whole_seconds;
 use machinist_domain::key::ObjectKey;

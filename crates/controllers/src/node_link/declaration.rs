@@ -1,11 +1,8 @@
-//! What the nodelink controller declares about itself.
-
 use machinist_api::names::LEASE_NODE_LINK;
 use machinist_api::resource::{MACHINES, NODES};
 use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
 
-/// The nodelink controller.
 pub const DECLARATION: Declaration = Declaration {
     name: "nodelink",
     summary: "Links Machines and Nodes, and syncs labels, annotations and taints from the Machine to its Node.",

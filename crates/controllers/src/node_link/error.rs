@@ -1,5 +1,3 @@
-//! Why a Node cannot be linked.
-
 use machinist_domain::key::ObjectKey;
 
 use super::messages;

@@ -1,5 +1,3 @@
-//! Texts of the nodelink controller: Events of Nodes.
-
 use machinist_domain::key::ObjectKey;
 use machinist_domain::texts;
 

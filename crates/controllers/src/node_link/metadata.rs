@@ -1,7 +1,5 @@
-//! Labels, annotations and taints that a Machine sets on its Node.
-//!
-//! `machinist.dev/node-metadata` on the Node records what was set, so that it can be removed again. What others have
-//! set stays: a label that has the wanted value already is not recorded.
+//! Labels, annotations and taints that a Machine sets on its Node. `machinist.dev/node-metadata` records what was set,
+//! so that it can be removed again. What others have set stays: a label that has the wanted value is not recorded.
 
 use std::collections::BTreeSet;
 

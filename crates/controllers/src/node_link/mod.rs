@@ -1,9 +1,6 @@
-//! The nodelink controller: links Machines and Nodes.
-//!
-//! A Node belongs to the Machine with its provider ID; if one of them has none, to the Machine with its
-//! address ([`claim`]). Output: `status.nodeRef` of the Machine; on the Node an annotation with the Machine's
-//! name, and the labels, annotations and taints of the Machine ([`metadata`]). It creates and deletes
-//! nothing.
+//! Links Machines and Nodes by provider ID; if one of them has none, by address ([`claim`]). Output: `status.nodeRef`
+//! of the Machine; on the Node an annotation with the Machine's name, and the labels, annotations and taints of the
+//! Machine ([`metadata`]). It creates and deletes nothing.
 
 mod act;
 mod claim;
@@ -44,7 +41,6 @@ use self::report::report;
 use self::snapshot::Snapshot;
 use crate::kinds::{Machines, Node, Nodes};
 
-/// The nodelink controller.
 #[derive(Debug)]
 pub struct NodeLink {
     nodes: Arc<Cache<Nodes>>,

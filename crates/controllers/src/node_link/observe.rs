@@ -1,5 +1,3 @@
-//! Builds a snapshot from the caches: the Node, and the Machine with its instance.
-
 use std::sync::Arc;
 
 use machinist_domain::key::ObjectKey;

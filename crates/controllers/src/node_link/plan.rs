@@ -1,5 +1,3 @@
-//! The plan for a Node and its outcome, as data.
-
 use std::fmt;
 
 use machinist_domain::retry::Failure;

@@ -1,5 +1,3 @@
-//! Reports a reconcile of a Node.
-
 use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
 use machinist_domain::retry::Retry;
 

@@ -1,5 +1,3 @@
-//! The observed state of one Node.
-
 use std::sync::Arc;
 
 use super::error::Refusal;

@@ -1,5 +1,3 @@
-//! The metric of the cluster's platform.
-
 use machinist_runtime::metrics::{MetricSet, Registry};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;

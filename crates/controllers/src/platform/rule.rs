@@ -22,9 +22,7 @@ const EXTERNAL: &str = "External";
 pub enum Choice {
     /// The provider of the cluster's platform; without one, the provider of each Machine's spec.
     Auto,
-    /// This one.
     Only(Arc<str>),
-    /// None.
     NoProvider,
 }
 
@@ -86,7 +84,6 @@ pub struct PlatformRule {
 }
 
 impl PlatformRule {
-    /// A rule for these providers.
     pub fn new(shared: &Arc<Shared>, choice: Choice, providers: Vec<&'static str>) -> Arc<Self> {
         let infrastructure = OpenShiftObject::infrastructure(shared, &OpenShift::new(shared));
         let (shared, reported) = (Arc::clone(shared), Mutex::default());

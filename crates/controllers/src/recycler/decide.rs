@@ -62,8 +62,7 @@ fn finalizer(snapshot: &Snapshot, facts: &Facts, plan: &Plan) -> Option<Finalize
     }
 }
 
-/// Counts what happened since the mark. The mark moves only with the counts, so that nothing is written because Events
-/// of no concern arrive.
+/// The mark moves only with the counts, so that nothing is written because Events of no concern arrive.
 fn count(facts: &Facts, settings: &Settings, now: Timestamp) -> Counted {
     let is_new = facts.counting.mark == Version::default();
     let mut counting = facts.counting.clone();
@@ -150,8 +149,7 @@ fn resume(facts: &Facts, now: Timestamp, plan: &mut Plan) {
     }
 }
 
-/// Begins the recycle of the first candidate that can be recycled. Where one group of a region cannot be described, the
-/// others are not tried.
+/// Begins at most one recycle. Where one group of a region cannot be described, the others are not tried.
 fn begin(snapshot: &Snapshot, facts: &Facts, settings: &Settings, now: Timestamp, plan: &mut Plan) {
     let is_active = |id: &str| facts.is_active(id);
     let mut unreachable = BTreeSet::new();

@@ -1,5 +1,3 @@
-//! What the recycler declares about itself.
-
 use std::time::Duration;
 
 use machinist_api::names::{CONDITION_READY, CONDITION_RECYCLING, LEASE_RECYCLER};
@@ -13,7 +11,6 @@ use machinist_runtime::lease::LeaseCustom;
 
 use super::metrics::RecyclerMetrics;
 
-/// The recycler.
 pub const DECLARATION: Declaration = Declaration {
     name: "recycler",
     summary: "Counts Events per node group and recycles a group that reaches its threshold.",

@@ -37,7 +37,6 @@ pub(super) fn ended(entry: &PastRecycle) -> Option<Timestamp> {
     entry.timestamp.as_deref()?.parse().ok()
 }
 
-/// The entry of a recycle that is over.
 pub(super) fn entry(recycle: &Recycle, now: Timestamp) -> PastRecycle {
     PastRecycle {
         node_group: Some(recycle.group.clone()),

@@ -1,5 +1,3 @@
-//! Texts that users meet: Events, conditions and `status` of EventRecyclers.
-
 use std::fmt;
 use std::time::Duration;
 

@@ -1,9 +1,7 @@
-//! The recycler: counts Events per node group ([`detection`]), and recycles a group that reaches the threshold, step by
-//! step ([`recycling`]).
+//! Counts Events per node group ([`detection`]), and recycles a group that reaches the threshold ([`recycling`]).
 //!
 //! Invariants: an occurrence of an Event counts once, across leaders and restarts. A group is recycled by one
-//! EventRecycler at a time. An invalid EventRecycler does not affect others. Without changes nothing is read or
-//! written.
+//! EventRecycler at a time. An invalid one does not affect others. Without changes nothing is read or written.
 
 mod abandoned;
 mod act;
@@ -61,10 +59,8 @@ use self::snapshot::Snapshot;
 pub use self::timings::RecyclerTimings;
 use crate::kinds::{EventRecyclers, Events, Nodes, Pods};
 
-/// What wiring passes to the recycler.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The node groups of the cloud.
     pub groups: Arc<dyn NodeGroups>,
     /// The region of this process, if it is known.
     pub region: Option<Arc<str>>,
@@ -74,7 +70,6 @@ pub struct Settings {
     pub timings: RecyclerTimings,
 }
 
-/// The recycler.
 #[derive(Debug)]
 pub struct RecyclerController {
     recyclers: Arc<Cache<EventRecyclers>>,

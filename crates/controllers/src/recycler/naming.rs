@@ -1,11 +1,9 @@
-//! Names of groups in texts and in the status: the plain name as in kaws, with the region (`eu-west-3/workers`) where
-//! two groups have the same name.
+//! Names of groups in texts and status: plain as in kaws, with the region (`eu-west-3/workers`) where two are equal.
 
 use std::collections::BTreeSet;
 
 use machinist_provider::node_groups::{GroupName, GroupRef};
 
-/// Names of groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
     shared: BTreeSet<GroupName>,
@@ -28,7 +26,6 @@ impl Names {
         self.shared.contains(name)
     }
 
-    /// The name of a group.
     pub fn of(&self, group: &GroupRef) -> String {
         if self.is_shared(&group.name) { group.to_string() } else { group.name.to_string() }
     }

@@ -1,5 +1,3 @@
-//! What to do about one EventRecycler and the result, as data.
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -13,12 +11,10 @@ use super::detection::counting::Counting;
 use super::error::Refusal;
 use super::recycling;
 
-/// What to do about one EventRecycler.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Why the spec is invalid. Nothing is counted then.
     pub refusal: Option<Refusal>,
-    /// What was counted.
     pub counted: Option<Counted>,
     /// In the order of the recycles.
     pub(crate) steps: Vec<recycling::Plan>,
@@ -54,9 +50,7 @@ pub struct Counted {
 /// A group that reached the threshold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// Which group.
     pub group: GroupRef,
-    /// Its count.
     pub events: u64,
 }
 

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use machinist_domain::machine_timings::MachineTimings;
 
-/// The durations of the recycler that no EventRecycler sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecyclerTimings {
     /// The shortest `watchInterval` and `pollInterval` that is honoured.
@@ -36,7 +35,6 @@ impl Default for RecyclerTimings {
 }
 
 impl RecyclerTimings {
-    /// All durations multiplied by `factor`.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         // Destructured without `..`: a new duration that is not scaled does not compile.

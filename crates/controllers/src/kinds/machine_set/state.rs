@@ -18,7 +18,6 @@ use super::super::interner::{name, text};
 
 /// What a cache stores of a MachineSet beyond what every controller reads.
 pub trait State: Clone + Send + Sync + 'static {
-    /// Takes it from the object.
     fn read(wire: wire::MachineSet) -> Self;
 }
 

@@ -337,8 +337,7 @@ fn observe_again(view: &View, instance: &Instance, ready: &Condition) -> Option<
     look.into_iter().chain(repair).min()
 }
 
-/// Whether a Node is expected to be linked shortly: the instance runs, and the status was written a moment
-/// ago. If no Node is linked, the status is written a little later.
+/// Whether a Node is expected to be linked shortly. If none is, the status is written a little later.
 fn is_joining(view: &View, instance: &Instance, now: Timestamp) -> bool {
     let poll = view.rules.timings.poll;
     let patience = if view.node.is_some() { poll } else { poll / 4 };

@@ -76,8 +76,7 @@ pub(super) fn runs_well(ready: &Condition) -> bool {
     ready.is_true() || ready.reason.as_deref() == Some(UPDATE_FAILED)
 }
 
-/// `Ready` of a Machine whose instance exists. Drift that could not be repaired is added unless something worse is
-/// reported.
+/// `Ready` of a Machine whose instance exists. Unrepaired drift is added unless something worse is reported.
 pub(super) fn seen(view: &View, instance: &Instance, drift: Option<&str>) -> Condition {
     let seen = without_drift(view, instance);
     match drift {

@@ -1,7 +1,5 @@
-//! The status of a set, as a patch of what differs from the stored one.
-//!
-//! Counts are those after the reconcile. `observedGeneration` is advanced only when a reconcile without a failure
-//! ends with the desired number of Machines: a client that waits for it sees the spec applied, not just read.
+//! Counts are those after the reconcile. `observedGeneration` is advanced only when a reconcile without a failure ends
+//! with the desired number of Machines: a client that waits for it sees the spec applied, not just read.
 
 use std::collections::HashSet;
 
@@ -30,7 +28,6 @@ pub(super) struct Changes<'a> {
     pub(super) deleted: &'a [ObjectKey],
 }
 
-/// What the condition `ReplicaFailure` reports.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Problem<'a> {
     None,

@@ -1,5 +1,4 @@
-//! The counts of one EventRecycler, as they are stored in its status: every occurrence up to the mark is counted or
-//! open, and no other one is.
+//! The stored counts of one EventRecycler: every occurrence up to the mark is counted or open, and no other one is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,12 +29,10 @@ pub(crate) const MOST_COUNTED_TEXT: usize = 512 * 1024;
 
 const BETWEEN: usize = 8;
 
-/// What was counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counting {
     /// Events up to this version are counted.
     pub mark: Version,
-    /// The counts of each group.
     pub groups: BTreeMap<GroupRef, Tally>,
     /// Occurrences without a group.
     pub open: Vec<Occurrence>,
@@ -88,7 +85,6 @@ impl Counting {
         Self { mark: Version::parse(&stored.mark), groups: groups.collect(), open: open.collect() }
     }
 
-    /// The stored form.
     pub fn write(&self) -> status::Counting {
         let names = Names::among(self.groups.keys());
         let groups = self.groups.iter().map(|(GroupRef { region, name }, tally)| {

@@ -28,7 +28,6 @@ const MANY: usize = 4096;
 
 const NOTHING: Version = Version(0);
 
-/// The occurrences of each EventRecycler.
 #[derive(Debug)]
 pub struct EventTracker {
     tracked: Mutex<HashMap<ObjectKey, Tracked>>,
@@ -116,8 +115,7 @@ impl EventTracker {
         self.tracked.lock().remove(key);
     }
 
-    /// Notes a change of an Event. All changes up to `position` are noted; a change from a watch is at the position
-    /// itself.
+    /// All changes up to `position` are noted; a change from a watch is at the position itself.
     pub(crate) fn event_changed(
         &self,
         before: Option<&Entry<Event>>,

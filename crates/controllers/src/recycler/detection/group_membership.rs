@@ -19,7 +19,6 @@ use crate::recycler::messages;
 /// The group of an instance: absent where it is in none or does not exist.
 pub(super) type Membership = Observed<Arc<str>, String>;
 
-/// Which group an instance is in.
 #[derive(Debug, Clone)]
 pub struct GroupMembership(BatchCache<Source>);
 

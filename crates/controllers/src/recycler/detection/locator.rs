@@ -17,16 +17,11 @@ use crate::recycler::settings::Settings;
 
 const LABEL_REGION: &str = "topology.kubernetes.io/region";
 
-/// Finds the groups of occurrences.
 #[derive(Debug)]
 pub struct Locator {
-    /// The Nodes of pods.
     pub pods: Arc<Cache<Pods>>,
-    /// The instances of Nodes.
     pub nodes: Arc<Cache<Nodes>>,
-    /// Reads provider IDs.
     pub cloud: Arc<dyn NodeGroups>,
-    /// The groups of instances.
     pub group_membership: GroupMembership,
     /// The region of this process, if it is known.
     pub region: Option<Arc<str>>,

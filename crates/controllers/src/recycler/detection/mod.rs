@@ -31,14 +31,10 @@ use super::snapshot::{Facts, Snapshot};
 use super::timings::RecyclerTimings;
 use crate::kinds::{EventRecycler, Events};
 
-/// Counts Events.
 #[derive(Debug)]
 pub struct Detection {
-    /// The Events.
     pub events: Arc<Cache<Events>>,
-    /// The occurrences of each EventRecycler.
     pub tracker: Arc<EventTracker>,
-    /// The groups of occurrences.
     pub locator: Locator,
 }
 
@@ -50,8 +46,7 @@ impl Detection {
             .attend(move |before, after, position| tracker.event_changed(before, after, position));
     }
 
-    /// Tracks an EventRecycler, new or changed. After a change of its spec, the Events in the cache are noted again,
-    /// while none can change.
+    /// After a change of its spec, the Events in the cache are noted again, while none can change.
     pub fn track(&self, recycler: &EventRecycler) {
         if self.tracker.track(recycler) {
             self.events.survey(|_, entries| {

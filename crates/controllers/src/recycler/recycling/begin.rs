@@ -1,5 +1,4 @@
-//! Whether a group can be recycled, and the recycle to begin with. The rules are checked again before the group is
-//! marked, because it may have changed.
+//! Whether a group can be recycled. The rules are checked again before it is marked, because it may have changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,16 +14,12 @@ use super::mark::Mark;
 use super::snapshot::{REPLACES, is_spared, suspended, takes_back};
 use crate::kinds::Node;
 
-/// A request to recycle a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// The group.
     pub group: GroupRef,
     /// The uid of the EventRecycler.
     pub requested_by: Uid,
-    /// The strategy.
     pub strategy: Strategy,
-    /// The count of the group.
     pub events: i64,
 }
 
@@ -66,8 +61,7 @@ impl Refusal {
     }
 }
 
-/// The recycle to begin with. `is_active` is whether the recycle with an id is stored anywhere: a mark of an
-/// EventRecycler that belongs to none is resumed.
+/// `is_active` is whether a recycle is stored anywhere: the mark of an EventRecycler that belongs to none is resumed.
 pub fn begin(
     request: &Request,
     group: &Group,

@@ -25,7 +25,6 @@ use super::messages;
 use super::plan::Plan;
 use super::snapshot::{Marked, Settings, Snapshot};
 
-/// Decides the next step.
 pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     let recycle = &snapshot.recycle;
     if recycle.step.is_over() {

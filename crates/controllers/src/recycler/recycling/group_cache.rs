@@ -14,7 +14,6 @@ use parking_lot::Mutex;
 use super::snapshot::GroupState;
 use crate::recycler::messages;
 
-/// Descriptions of groups.
 #[derive(Debug)]
 pub struct GroupCache {
     groups: Arc<dyn NodeGroups>,
@@ -63,7 +62,6 @@ impl GroupCache {
         }
     }
 
-    /// The group at this moment.
     pub async fn describe_live(&self, group: &GroupRef) -> Result<Option<Box<Group>>, Failure> {
         let names = [group.name.clone()];
         Ok(self.describe(&group.region, &names).await?.pop().map(Box::new))

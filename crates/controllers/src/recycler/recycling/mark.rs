@@ -19,7 +19,6 @@ const BEFORE: &str = "before=";
 /// The prefix of owners that are EventRecyclers.
 const RECYCLER: &str = "recycler/";
 
-/// The mark of a recycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
     pub(crate) id: String,
@@ -27,7 +26,6 @@ pub struct Mark {
     pub owner: String,
     pub(crate) strategy: Strategy,
     pub(crate) original: Sizes,
-    /// When it was begun.
     pub started: Timestamp,
     /// The last instance refresh before it.
     pub(crate) refresh_before: Option<String>,

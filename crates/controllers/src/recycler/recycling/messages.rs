@@ -1,5 +1,3 @@
-//! Texts that users meet about one recycle: Events, `status.recycles[].message`, and refusals.
-
 use std::fmt;
 use std::time::Duration;
 

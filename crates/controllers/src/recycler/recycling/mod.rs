@@ -44,20 +44,17 @@ pub use self::snapshot::{Settings, Snapshot, group_of};
 use crate::drain::Drainer;
 use crate::kinds::Nodes;
 
-/// Recycles node groups.
 #[derive(Debug)]
 pub struct Recycling {
     groups: Arc<dyn NodeGroups>,
     nodes: Arc<Cache<Nodes>>,
     by_instance: Arc<Index>,
     drainer: Drainer,
-    /// Descriptions of groups.
     pub group_cache: GroupCache,
     /// Held while a group is marked, so that two EventRecyclers do not both get it.
     marking: tokio::sync::Mutex<()>,
     volume_waits: Mutex<HashMap<Uid, VolumeWait>>,
     pub(super) clock: SharedClock,
-    /// The Node that this process runs on, if it is known.
     pub own_node: Option<Arc<str>>,
 }
 

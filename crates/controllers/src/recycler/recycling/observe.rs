@@ -72,7 +72,6 @@ impl Recycling {
         Ok(None)
     }
 
-    /// The Nodes of these instances, from the cache.
     pub fn nodes_of<'a>(
         &self,
         instances: impl IntoIterator<Item = &'a InstanceId>,

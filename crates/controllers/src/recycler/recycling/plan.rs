@@ -1,5 +1,3 @@
-//! The next step of a recycle and its result, as data.
-
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +43,6 @@ pub struct Termination {
 pub enum Outcome {
     Nothing,
     Done,
-    /// Skipped in a dry run.
     DryRun,
     /// The state changed since the decision; requeue.
     Outdated,

@@ -23,7 +23,6 @@ pub struct RecycleReport {
     pub retry: Option<Retry>,
 }
 
-/// Reports a reconcile.
 pub fn report(
     snapshot: &Snapshot,
     plan: &Plan,
@@ -68,8 +67,7 @@ pub fn report(
     }
 }
 
-/// A failed change is retried soon at first, and later with every poll. A group that rejects a change now may accept it
-/// later without any notification.
+/// Soon at first, later with every poll: a group that rejects a change may accept it later without any notification.
 fn retry_of(snapshot: &Snapshot, retry: Retry, now: Timestamp) -> Retry {
     match retry {
         Retry::Backoff | Retry::OnChange => {

@@ -15,14 +15,12 @@ use super::messages;
 use crate::drain;
 use crate::kinds::Node;
 
-/// Input of the decision about one recycle.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub(crate) recycle: Recycle,
     /// Its owner, as the tags of the group name it.
     pub(crate) owner: Arc<str>,
     pub(crate) settings: Settings,
-    /// The group.
     pub group: GroupState,
     /// Nodes by instance: of the members, and of the instances to replace.
     pub nodes: BTreeMap<InstanceId, Arc<Node>>,
@@ -39,9 +37,7 @@ pub struct Settings {
     pub poll: Duration,
     /// How long a step may take without progress.
     pub timeout: Duration,
-    /// Whether Nodes are drained.
     pub drain: bool,
-    /// How long the drain of one Node may take.
     pub drain_timeout: Duration,
     /// How many instances may be unavailable at once; at least one.
     pub max_unavailable: u32,
@@ -116,7 +112,6 @@ impl Snapshot {
     }
 }
 
-/// The group of a recycle.
 pub fn group_of(recycle: &Recycle) -> GroupRef {
     GroupRef::new(recycle.region.as_str(), recycle.group.as_str())
 }

@@ -1,5 +1,4 @@
-//! Counts per bucket. A tally is bounded: it has few buckets, and every subject once, in its newest bucket. The oldest
-//! entries are dropped first.
+//! Counts per bucket, bounded: few buckets, and every subject once, in its newest one. The oldest are dropped first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -123,8 +122,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Drops the tallies with the lowest `count` until the texts of all, with `besides` bytes for each key, fit into `most`
-/// bytes.
+/// Drops the tallies with the lowest `count` until all texts, with `besides` bytes for each key, fit into `most` bytes.
 pub(crate) fn bound<K: Ord + Clone>(
     tallies: &mut BTreeMap<K, Tally>,
     most: usize,

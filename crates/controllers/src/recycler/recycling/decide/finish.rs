@@ -99,8 +99,7 @@ pub(super) fn release_node(
     recycle.instances.iter().filter(|instance| states(instance.state)).find_map(|instance| {
         let member = group.and_then(|group| member(group, &instance.id));
         let goes = member.is_some_and(|member| member.lifecycle.is_leaving());
-        // A resumed recycle has lost the states of its instances: the mark on the group and the annotation on the Node
-        // replace them.
+        // A resumed recycle has lost the states of its instances: the marks on group and Node replace them.
         let resumed = || member.is_some() && group.is_some_and(|group| is_marked(snapshot, group));
         let begun = instance.state != InstanceState::Waiting || resumed();
         let node = snapshot.node(&instance.id)?;
