@@ -1,7 +1,5 @@
-//! The injected clock.
-//!
-//! [`Clock::now`] is wall time for timestamps and may jump. [`Clock::uptime`] is monotonic and includes suspend, so a
-//! lease that expired during suspend is seen as expired.
+//! The injected clock. [`Clock::now`] is wall time and may jump. [`Clock::uptime`] is monotonic and includes suspend,
+//! so a lease that expired during suspend is seen as expired.
 
 use std::fmt::Debug;
 use std::sync::Arc;

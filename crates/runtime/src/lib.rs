@@ -7,6 +7,7 @@
 
 mod admin;
 pub mod batch_cache;
+#[expect(missing_docs, reason = "names that say what they are")]
 pub mod cache;
 pub mod clock;
 pub mod cluster;
@@ -23,4 +24,5 @@ pub mod shutdown;
 pub mod tasks;
 pub mod timings;
 pub mod user_agent;
+#[expect(missing_docs, reason = "names that say what they are")]
 pub mod writer;

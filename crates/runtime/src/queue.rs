@@ -39,7 +39,6 @@ struct State {
     wanted: HashSet<ObjectKey>,
     /// Keys that workers have, with the requests that changed objects caused meanwhile.
     working: HashMap<ObjectKey, Vec<Request>>,
-    /// Delayed keys.
     later: BTreeSet<(Instant, ObjectKey)>,
     due: HashMap<ObjectKey, Instant>,
     failures: HashMap<ObjectKey, u32>,

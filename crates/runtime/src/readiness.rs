@@ -10,7 +10,6 @@ use parking_lot::Mutex;
 use crate::cache::{AnyCache, Scope};
 use crate::messages;
 
-/// The state of all parts.
 #[derive(Debug, Default)]
 pub struct Readiness {
     state: Mutex<State>,
@@ -57,9 +56,7 @@ impl Readiness {
         self.state.lock().platform = Some(what);
     }
 
-    /// Whether the process is ready, and one line per part.
-    ///
-    /// A controller that waits for a CustomResourceDefinition does not make the process unready: it starts by itself.
+    /// One line per part. A controller that waits for a CustomResourceDefinition does not make the process unready.
     pub fn describe(&self, caches: &[Arc<dyn AnyCache>]) -> (bool, String) {
         let state = self.state.lock();
         let mut text = String::new();

@@ -15,13 +15,11 @@ use crate::cluster::ApiError;
 /// An object that cannot be decoded. It keeps identity, labels and owners, and no controller acts on it.
 #[derive(Debug, Clone)]
 pub struct Undecodable {
-    /// Identity and version.
     pub meta: Meta,
     /// Labels, so that selectors still match it.
     pub labels: BTreeMap<String, String>,
     /// Owners, so that it still counts as a child.
     pub owners: Vec<OwnerReference>,
-    /// Why it cannot be decoded.
     pub error: String,
 }
 

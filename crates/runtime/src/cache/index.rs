@@ -1,6 +1,5 @@
-//! Secondary indexes of a cache, such as the Machines of a MachineSet.
-//!
-//! An index changes with its store under the same lock, own writes and deletions included. It holds keys, not objects.
+//! Secondary indexes of a cache. An index changes with its store under the same lock, own writes and deletions
+//! included. It holds keys, not objects.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,7 +9,6 @@ use parking_lot::RwLock;
 
 use super::store::Entry;
 
-/// Keys of objects by index term.
 #[derive(Debug, Default)]
 pub struct Index {
     by_term: RwLock<HashMap<Arc<str>, Keys>>,

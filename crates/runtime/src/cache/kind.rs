@@ -6,22 +6,16 @@ use serde::de::DeserializeOwned;
 
 /// A kind in a cache: a lenient wire type, and a projection to the fields that controllers read.
 pub trait Kind: Send + Sync + 'static {
-    /// The parsed type.
     type Wire: DeserializeOwned;
-    /// The stored type.
     type Stored: Stored;
-    /// The resource.
     const RESOURCE: Resource;
-    /// Whether to request only the metadata.
     const METADATA_ONLY: bool = false;
 
     /// Keeps what controllers need. Validation errors are stored as well, so that a controller can report them.
     fn project(&self, wire: Self::Wire) -> Self::Stored;
 }
 
-/// A stored object.
 pub trait Stored: Send + Sync + 'static {
-    /// Identity and version.
     fn meta(&self) -> &Meta;
 }
 

@@ -33,19 +33,16 @@ use crate::cluster::{ApiError, Session};
 use crate::metrics::Metrics;
 use crate::timings::Timings;
 
-/// All namespaces, one namespace, or one object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// Every namespace, and cluster-scoped kinds.
     All,
-    /// One namespace.
     Namespace(String),
     /// One object, so that RBAC can name it.
     Object(ObjectKey),
 }
 
 impl Scope {
-    /// The namespace, if there is one.
     pub fn namespace(&self) -> Option<&str> {
         match self {
             Self::All => None,
@@ -139,7 +136,6 @@ impl<K: Kind> Cache<K> {
         index
     }
 
-    /// Waits for the first list.
     pub async fn wait_synced(&self) {
         // The sender lives in `self`, so waiting cannot fail.
         drop(self.synced.subscribe().wait_for(|synced| *synced).await);
@@ -174,23 +170,17 @@ impl<K: Kind> Cache<K> {
 
 /// A cache of any kind, for readiness and metrics.
 pub trait AnyCache: Send + Sync {
-    /// The kind.
     fn resource(&self) -> Resource;
-    /// The scope.
     fn scope(&self) -> &Scope;
-    /// The state for readiness and metrics.
     fn state(&self) -> CacheState;
     /// Keys of all objects, undecodable ones included.
     fn keys(&self) -> Vec<ObjectKey>;
     /// Identity and version of an object, also of an undecodable one.
     fn meta(&self, key: &ObjectKey) -> Option<Meta>;
-    /// Waits for the first list.
     fn wait_synced(&self) -> BoxFuture<'_, ()>;
-    /// Lists everything and corrects the store.
     fn verify(&self) -> BoxFuture<'_, Result<usize, ApiError>>;
 }
 
-/// The state of a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct CacheState {

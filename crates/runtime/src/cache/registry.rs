@@ -25,7 +25,6 @@ use crate::user_agent::UserAgent;
 type CacheId = (String, TypeId, Scope);
 type Open = Mutex<HashMap<CacheId, Opened>>;
 
-/// All caches of the process.
 pub struct Caches {
     open: Arc<Open>,
     clock: SharedClock,
@@ -64,7 +63,6 @@ impl Drop for Hold {
     }
 }
 
-/// A cache that stays open while it is held.
 #[derive(Debug)]
 pub struct Held<K: Kind> {
     cache: Arc<Cache<K>>,
@@ -139,7 +137,6 @@ impl Caches {
         Held { cache, _hold: hold }
     }
 
-    /// All open caches.
     pub fn all(&self) -> Vec<Arc<dyn AnyCache>> {
         self.open.lock().values().map(|opened| Arc::clone(&opened.any)).collect()
     }

@@ -23,7 +23,6 @@ use super::kind::Stored;
 /// Receives an entry before and after a change, and the position.
 type Indexer<T> = Box<dyn Fn(Option<&Entry<T>>, Option<&Entry<T>>, Version) + Send + Sync>;
 
-/// The objects of a cache.
 pub struct Store<T> {
     inner: RwLock<Inner<T>>,
     subscribers: RwLock<Vec<Subscriber<T>>>,
@@ -131,7 +130,6 @@ impl<T: Stored> Store<T> {
         }
     }
 
-    /// The cached object.
     pub fn get(&self, key: &ObjectKey) -> Option<Entry<T>> {
         self.inner.read().get(key).cloned()
     }

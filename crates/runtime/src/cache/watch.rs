@@ -1,5 +1,4 @@
 //! Keeps a store up to date: one list, then a watch that is reopened whenever it ends, and a resync every sync period.
-//!
 //! Errors are logged and shown by readiness; the old content stays readable.
 
 use std::sync::Arc;

@@ -10,7 +10,6 @@ use crate::messages;
 
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// Flags for the clusters.
 #[derive(Debug, Clone, Default)]
 pub struct ClusterFlags {
     /// `--control-kubeconfig`: a path or `in-cluster`.
@@ -24,16 +23,13 @@ pub struct ClusterFlags {
 pub struct Environment {
     /// `$KUBECONFIG`: paths, merged as kubectl merges them.
     pub kubeconfig: Option<OsString>,
-    /// The home directory, for `.kube/config`.
     pub home: Option<PathBuf>,
     /// `$KUBERNETES_SERVICE_HOST` and `$KUBERNETES_SERVICE_PORT`.
     pub service: Option<(String, String)>,
-    /// Where a pod finds its service account.
     pub service_account: PathBuf,
 }
 
 impl Environment {
-    /// The environment of this process.
     pub fn of_process() -> Self {
         let service = std::env::var("KUBERNETES_SERVICE_HOST").ok();
         let port = std::env::var("KUBERNETES_SERVICE_PORT").ok();
@@ -46,12 +42,9 @@ impl Environment {
     }
 }
 
-/// The resolved clusters.
 #[derive(Debug)]
 pub struct ClusterChoice {
-    /// The cluster with the objects.
     pub control: Config,
-    /// The cluster with the Nodes.
     pub target: TargetChoice,
     /// Where the configuration was found, for the log.
     pub found: String,
@@ -60,11 +53,8 @@ pub struct ClusterChoice {
 /// Where the Nodes are.
 #[derive(Debug)]
 pub enum TargetChoice {
-    /// In the control cluster.
     Same,
-    /// In another cluster.
     Other(Box<Config>),
-    /// There are no Nodes.
     None,
 }
 
@@ -81,7 +71,6 @@ pub enum ConfigError {
 const CONTROL: &str = "--control-kubeconfig";
 const TARGET: &str = "--target-kubeconfig";
 
-/// Resolves the clusters.
 pub async fn resolve(
     flags: &ClusterFlags,
     environment: &Environment,

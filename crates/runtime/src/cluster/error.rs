@@ -1,6 +1,4 @@
-//! Errors of requests to an API server.
-//!
-//! After a rejection (4xx) nothing was executed; after any other error the request may have been.
+//! After a rejection (4xx) of a request nothing was executed; after any other error it may have been.
 
 use std::error::Error;
 use std::time::Duration;

@@ -7,7 +7,6 @@ use machinist_domain::report::EventReason;
 use crate::lease::LeaseCustom;
 use crate::metrics::Metrics;
 
-/// One controller.
 #[derive(Debug, Clone, Copy)]
 pub struct Declaration {
     /// The name in flags, metrics, leases and logs.
@@ -18,7 +17,6 @@ pub struct Declaration {
     pub requires: &'static [Resource],
     /// Whether it cannot work without the cluster that has the Nodes.
     pub needs_nodes: bool,
-    /// Leader election.
     pub lease: Lease,
     /// How many objects are reconciled at once, unless `--workers` is set.
     pub workers: usize,
@@ -28,13 +26,10 @@ pub struct Declaration {
     pub writes: &'static [Write],
     /// Condition types that it maintains, and what they mean.
     pub conditions: &'static [(Resource, &'static str, &'static str)],
-    /// Reasons of its Events.
     pub events: &'static [EventReason],
-    /// Registers its metrics, beside those of the frame.
     pub metrics: fn(&Metrics),
 }
 
-/// How a controller elects its leader.
 #[derive(Debug, Clone, Copy)]
 pub struct Lease {
     /// Whether a lease is needed unless `--leader-elect` is set.
@@ -48,7 +43,6 @@ pub struct Lease {
 /// Access that writes nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct Read {
-    /// The kind.
     pub resource: Resource,
     /// A subresource, or "".
     pub subresource: &'static str,
@@ -60,12 +54,9 @@ pub struct Read {
     pub why: &'static str,
 }
 
-/// Fields that are written.
 #[derive(Debug, Clone, Copy)]
 pub struct Write {
-    /// The kind.
     pub resource: Resource,
-    /// A subresource, or "".
     pub subresource: &'static str,
     /// `create`, `patch`, `delete` or `update`.
     pub verb: &'static str,
@@ -75,7 +66,6 @@ pub struct Write {
     pub note: &'static str,
 }
 
-/// Names of verbs, objects or fields.
 pub type Names = &'static [&'static str];
 
 /// Informer access.
@@ -177,7 +167,6 @@ impl Declaration {
         }
     }
 
-    /// The name of its Lease.
     pub fn lease_name(&self) -> String {
         self.lease.name.map_or_else(|| format!("machinist-{}", self.name), ToOwned::to_owned)
     }

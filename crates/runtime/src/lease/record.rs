@@ -1,6 +1,4 @@
-//! The content of a Lease, in the form of client-go's leader election.
-//!
-//! Other holders of the same Lease may store more in it (labels, owners, newer fields); unknown fields stay.
+//! A Lease in the form of client-go. Other holders may store more in it (labels, owners, newer fields), which stays.
 
 use std::time::Duration;
 

@@ -13,7 +13,6 @@ use crate::messages;
 /// Provider, verb and object of a call, for audit line and metric.
 #[derive(Debug, Clone, Copy)]
 pub struct CloudCall<'a> {
-    /// The provider.
     pub provider: &'static str,
     /// `create`, `update` or `delete`.
     pub verb: &'static str,
@@ -21,7 +20,6 @@ pub struct CloudCall<'a> {
     pub key: &'a ObjectKey,
 }
 
-/// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CloudWriteError<E: std::error::Error> {
     /// This process does not hold the lease; nothing was sent.
@@ -30,7 +28,6 @@ pub enum CloudWriteError<E: std::error::Error> {
     /// No answer in time; the call may have been executed.
     #[error("{}", messages::no_answer_from_cloud(.0))]
     TimedOut(Duration),
-    /// The provider's error.
     #[error(transparent)]
     Cloud(E),
 }

@@ -7,7 +7,6 @@ use crate::messages;
 /// The API server's texts for a mismatched uid precondition. There is no reason code.
 const UID_DIFFERS: [&str; 2] = ["UID in the precondition", "UID in precondition"];
 
-/// Why a write failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum WriteError {
     /// This process does not hold the lease; nothing was sent.
@@ -25,17 +24,14 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// Whether the object exists already.
     pub fn already_exists(&self) -> bool {
         matches!(self, Self::Api(ApiError::Refused { code: 409, reason, .. }) if reason == "AlreadyExists")
     }
 
-    /// Whether the object is gone.
     pub fn not_found(&self) -> bool {
         self.category() == Category::NotFound
     }
 
-    /// Whether the object changed since it was read.
     pub fn conflict(&self) -> bool {
         self.category() == Category::Conflict && !self.already_exists()
     }

@@ -84,7 +84,6 @@ impl<'a> Write<'a> {
     }
 }
 
-/// The gateway for all writes.
 #[derive(Debug)]
 pub struct Gateway {
     pub(super) dry_run: bool,

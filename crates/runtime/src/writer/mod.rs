@@ -25,12 +25,9 @@ use crate::cluster::Session;
 use crate::lease::Leadership;
 use crate::self_writes::SelfWrites;
 
-/// The result of a successful write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
-    /// Written.
     Done,
-    /// Nothing to change.
     Nothing,
     /// Skipped by dry run.
     LeftOut,

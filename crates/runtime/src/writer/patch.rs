@@ -19,11 +19,9 @@ use crate::cache::kind::Kind;
 pub enum Part {
     /// Everything but the status.
     Object,
-    /// The status alone.
     Status,
 }
 
-/// The precondition of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
     /// The uid, enough for fields that only machinist writes; a status patch always names the version.

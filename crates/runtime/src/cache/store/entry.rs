@@ -9,12 +9,9 @@ use crate::cache::decode::Undecodable;
 use crate::cache::kind::Stored;
 use crate::self_writes::Revision;
 
-/// An object in a store.
 #[derive(Debug)]
 pub enum Entry<T> {
-    /// A decoded object.
     Known(Arc<T>),
-    /// An existing object that cannot be decoded.
     Undecodable(Arc<Undecodable>),
 }
 
@@ -28,7 +25,6 @@ impl<T> Clone for Entry<T> {
 }
 
 impl<T> Entry<T> {
-    /// The object, if it was decoded.
     pub fn known(&self) -> Option<&Arc<T>> {
         match self {
             Self::Known(object) => Some(object),
@@ -38,7 +34,6 @@ impl<T> Entry<T> {
 }
 
 impl<T: Stored> Entry<T> {
-    /// Identity and version.
     pub fn meta(&self) -> &Meta {
         match self {
             Self::Known(object) => object.meta(),
@@ -76,12 +71,9 @@ impl<T: Stored> PartialEq for ByKey<T> {
 
 impl<T: Stored> Eq for ByKey<T> {}
 
-/// A change, for subscribers.
 #[derive(Debug)]
 pub struct Change<'a, T> {
-    /// The key.
     pub key: &'a ObjectKey,
-    /// The previous entry, if any.
     pub before: Option<&'a Entry<T>>,
     /// The new entry; `None` if deleted.
     pub after: Option<&'a Entry<T>>,
