@@ -14,7 +14,6 @@ pub struct CloudAccess {
     pub ca_bundle: Option<Arc<str>>,
 }
 
-/// Where credentials come from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Credentials {
     /// The process: environment, web identity, instance role.

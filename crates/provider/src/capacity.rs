@@ -1,7 +1,5 @@
-//! The capacity of instance types.
-//!
-//! [`CapacitySource::look`] never waits: it returns what is known, and requests the rest in the background. The source
-//! retries by itself and calls its listeners when an answer arrives or changes.
+//! The capacity of instance types. [`CapacitySource::look`] never waits: it returns what is known, and requests the
+//! rest in the background. The source retries by itself and calls its listeners when an answer arrives or changes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,9 +33,7 @@ pub struct Capacities {
     pub catalogue: Option<Catalogue>,
 }
 
-/// Returns the capacity of instance types.
 pub trait CapacitySource: fmt::Debug + Send + Sync {
-    /// What is known now. Never waits; what is not known is requested in the background.
     fn look(&self, question: &Question) -> ObservedCapacity;
 
     /// Drops everything that was requested with this Secret.

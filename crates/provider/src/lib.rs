@@ -16,6 +16,7 @@ pub mod conformance;
 pub mod lookups;
 pub mod messages;
 pub mod metrics;
+#[expect(missing_docs, reason = "fields that say what they are")]
 pub mod node_groups;
 #[expect(missing_docs, reason = "fields that say what they are")]
 pub mod parts;

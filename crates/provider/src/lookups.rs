@@ -1,7 +1,5 @@
-//! A cache with single-flight lookups.
-//!
-//! Of several callers that miss the same key at once, one runs the lookup and the others share its result. How long a
-//! result is kept depends on it, so a failure can be shared without being kept.
+//! A cache with single-flight lookups: of several callers that miss the same key, one runs the lookup and the others
+//! share its result. How long a result is kept depends on it, so a failure can be shared without being kept.
 
 use std::hash::Hash;
 use std::sync::Arc;

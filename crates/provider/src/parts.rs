@@ -17,7 +17,6 @@ pub type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 /// Starts a background task on the tokio runtime; it ends with the process.
 pub type Spawn = Arc<dyn Fn(Pending<'static, ()>) + Send + Sync>;
 
-/// The parts that a provider is built from.
 #[derive(Clone)]
 pub struct Parts {
     pub secrets: Arc<dyn SecretReader>,
@@ -25,7 +24,6 @@ pub struct Parts {
     pub metrics: Arc<dyn CallMetrics>,
     pub clock: Clock,
     pub spawn: Spawn,
-    /// Timeouts and pauses.
     pub timings: CloudTimings,
 }
 

@@ -1,7 +1,5 @@
-//! The cluster-wide settings of the platform.
-//!
-//! On OpenShift this is `status.platformStatus` of the Infrastructure `cluster`. It stays raw: each provider reads its
-//! own part. Elsewhere there is none.
+//! The cluster-wide settings: on OpenShift `status.platformStatus` of the Infrastructure `cluster`, elsewhere none.
+//! They stay raw: each provider reads its own part.
 
 use std::sync::Arc;
 

@@ -87,10 +87,8 @@ impl Providers {
         self.known.iter().filter_map(|known| known.provider.as_ref())
     }
 
-    /// The provider of this spec.
-    ///
-    /// The group only decides between providers of the same kind, because specs of one kind exist under several
-    /// groups. A spec without a kind is for the first provider.
+    /// The provider of this spec. The group only decides between providers of the same kind, because specs of one kind
+    /// exist under several groups. A spec without a kind is for the first provider.
     pub fn choose(&self, spec: &RawValue) -> Result<&Arc<dyn Provider>, SpecError> {
         let (known, kind) = self.find(spec)?;
         known.provider.as_ref().ok_or_else(|| self.foreign(kind))
@@ -100,7 +98,6 @@ impl Providers {
         SpecError::ForeignKind { kind, known: self.kinds.clone() }
     }
 
-    /// The provider that reads this spec, and the spec's kind.
     fn find(&self, spec: &RawValue) -> Result<(&Known, String), SpecError> {
         let header: Header = spec::read(spec)?;
         let kind = header.kind.unwrap_or_default();

@@ -7,7 +7,6 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 pub trait SpecHalf: fmt::Debug + Send + Sync {
-    /// The shape that the spec describes.
     fn shape(&self, spec: &RawValue) -> Result<Shape, SpecError>;
 
     /// The kinds that this half reads. A provider without kinds is never chosen by kind.
@@ -43,7 +42,6 @@ impl fmt::Display for SpecKind {
     }
 }
 
-/// A problem of a spec.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The field, such as `placement.region`; empty for the whole spec.
@@ -91,7 +89,6 @@ fn unreadable_path<T: DeserializeOwned>(spec: &RawValue) -> String {
     path.map(ToString::to_string).unwrap_or_default()
 }
 
-/// Why a provider spec cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpecError {
     Missing,
@@ -101,7 +98,6 @@ pub enum SpecError {
         known: Vec<SpecKind>,
     },
     Invalid {
-        /// What is wrong, and where.
         reason: String,
     },
 }

@@ -10,14 +10,11 @@ use machinist_domain::retry::{Category, Classified, Retry};
 /// The upper limit for a cloud's Retry-After.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
-/// An error of a cloud.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CloudError {
     pub class: ErrorClass,
-    /// Whether the failed request may have had an effect.
     pub effect: Effect,
-    /// The cloud's own message.
     pub message: String,
     /// Machines in the same failure domain pause together.
     pub domain: Option<FailureDomain>,
@@ -34,7 +31,6 @@ impl CloudError {
         Self { class, effect, message: message.into(), domain: None, retry_after: None }
     }
 
-    /// The same error in a failure domain.
     #[must_use]
     pub fn within(mut self, domain: impl Into<Arc<str>>) -> Self {
         self.domain = Some(FailureDomain(domain.into()));

@@ -6,15 +6,12 @@ use machinist_domain::observed::Observed;
 
 use super::machine::ProviderStatus;
 
-/// The instance of a Machine.
-///
 /// `Unknown` never means that the instance is gone; where it is only too early to be certain, its failure is to be
 /// retried `Again`. `Absent` means that there is none, and that none will appear from an earlier request.
 pub type ObservedInstance = Observed<Arc<Instance>>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
-    /// The cloud's id.
     pub id: Arc<str>,
     /// The exact `spec.providerID` of Machine and Node.
     pub provider_id: Arc<str>,

@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 
 use crate::access::CloudAccess;
 
-/// A Machine, as a provider sees it.
 #[derive(Debug, Clone)]
 pub struct MachineRef {
     /// Namespace and name, for names and tags; not for identity.
@@ -34,10 +33,8 @@ impl MachineRef {
     }
 }
 
-/// `status.providerStatus`: a JSON object of the provider.
-///
-/// During and after a create it has a `launch` object with its `attempt` and, where attempts may differ in it, `zone`
-/// or `subnet`.
+/// `status.providerStatus`, a JSON object. During and after a create it has a `launch` with its `attempt` and, where
+/// attempts may differ in it, `zone` or `subnet`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProviderStatus(pub Map<String, Value>);
 

@@ -32,11 +32,9 @@ pub trait Cloud: Debug + Send + Sync {
     /// May return before the instance runs.
     fn create<'a>(&'a self, machine: &'a MachineRef) -> Pending<'a, Result<Instance, CloudError>>;
 
-    /// The instance of each machine, in the same order, with as few requests as possible.
-    ///
-    /// An instance that may exist without being listed yet is [`ObservedInstance::Unknown`], never `Absent`: while the
-    /// outcome of a stored `launch` is unknown, and for a while after a create. Calling [`create`](Self::create) again
-    /// is safe in either case.
+    /// The instance of each machine, in the same order, with as few requests as possible. An instance that may exist
+    /// without being listed yet is [`ObservedInstance::Unknown`], never `Absent`: while the outcome of a stored
+    /// `launch` is unknown, and for a while after a create. Calling [`create`](Self::create) again is always safe.
     fn describe<'a>(&'a self, machines: &'a [MachineRef]) -> Pending<'a, Vec<ObservedInstance>>;
 
     /// Repairs [`Instance::drift`]: tags, load balancers. [`ErrorClass::NotFound`] if there is no instance.
@@ -55,7 +53,6 @@ pub trait Cloud: Debug + Send + Sync {
     }
 }
 
-/// The progress of a deletion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deletion {
     /// In progress; the text names what it waits for.
@@ -65,22 +62,15 @@ pub enum Deletion {
     Gone,
 }
 
-/// Where to list instances.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Reach {
-    /// How to access the cloud.
     pub access: crate::access::CloudAccess,
-    /// The cluster's identity.
     pub cluster: std::sync::Arc<str>,
 }
 
-/// A listed instance with its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owned {
-    /// The Machine's uid.
     pub machine_uid: machinist_domain::key::Uid,
-    /// The instance.
     pub instance: Instance,
-    /// The creation time, if the cloud reports it.
     pub created: Option<jiff::Timestamp>,
 }

@@ -13,7 +13,6 @@ pub const TAG_CLUSTER: &str = "machinist.dev/cluster";
 /// The tag that names the creator.
 pub const TAG_MADE_BY: &str = "machinist.dev/made-by";
 
-/// The owner of a cloud resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Ownership {
     pub cluster: Arc<str>,

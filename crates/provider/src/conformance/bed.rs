@@ -30,7 +30,6 @@ pub trait Bed: Send + Sync {
     /// The timeout for everything.
     fn patience(&self) -> Duration;
 
-    /// Sets the cloud's behaviour.
     fn set_fault(&self, fault: Fault) -> Pending<'_, ()>;
 
     /// Everything that was ever created for a machine, bypassing the provider.
@@ -40,7 +39,6 @@ pub trait Bed: Send + Sync {
     fn cause_drift<'a>(&'a self, machine: &'a Uid) -> Pending<'a, ()>;
 }
 
-/// The behaviour of a cloud.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
     None,
@@ -68,6 +66,5 @@ pub struct Found {
     pub exists: bool,
     /// The number of resources of it that exist: volumes, interfaces, hosts, load-balancer targets.
     pub left: usize,
-    /// Its owner, if machinist created it.
     pub ownership: Option<Ownership>,
 }

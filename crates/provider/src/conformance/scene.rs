@@ -79,7 +79,6 @@ impl<'a> Scene<'a> {
         Ok(machine)
     }
 
-    /// A machine that was created, with the result stored.
     pub(super) async fn created(&self) -> Result<MachineRef, String> {
         let mut machine = self.prepared().await?;
         let instance = expect("create", self.cloud.create(&machine).await)?;

@@ -7,7 +7,6 @@ use machinist_domain::retry::{Category, Classified, Retry};
 use super::{InstanceId, Sizes};
 use crate::cloud::CloudError;
 
-/// One change of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupChange {
     /// Replace the stored text. One that does not pass [`mark::fits`](super::mark::fits) is
@@ -18,12 +17,10 @@ pub enum GroupChange {
     /// Terminate a member; the group launches a replacement. A repeat succeeds while the member terminates, then
     /// returns [`NotFound`](crate::cloud::ErrorClass::NotFound).
     Terminate(InstanceId),
-    /// Set the sizes if they are `from` directly before, else return [`GroupError::Changed`]. Succeeds if they are
-    /// already `to`.
+    /// Set the sizes if they are `from` directly before, else [`GroupError::Changed`]. Succeeds if they are `to`.
     Resize {
         /// The expected sizes.
         from: Sizes,
-        /// The new sizes.
         to: Sizes,
     },
     /// Start an instance refresh. A repeat returns [`GroupError::RefreshRunning`], as does a refresh of another
@@ -65,14 +62,11 @@ impl fmt::Display for GroupChange {
     }
 }
 
-/// Why a group was not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupError {
-    /// An error of the cloud.
     Cloud(CloudError),
     /// The sizes differ from those that the change started from. Nothing was done.
     Changed {
-        /// The current sizes.
         found: Sizes,
     },
     /// An instance refresh is already running. Nothing was done.

@@ -5,7 +5,6 @@
 /// The key of the first tag, and the prefix of the others.
 pub const KEY: &str = "machinist.dev/recycle";
 
-/// The maximum length.
 pub const LONGEST: usize = MOST * PIECE;
 
 /// The maximum length per tag; the count takes two characters of the first.

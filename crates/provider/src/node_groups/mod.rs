@@ -43,7 +43,6 @@ pub trait NodeGroups: Debug + Send + Sync {
         groups: &'a [GroupName],
     ) -> Pending<'a, Result<Vec<Group>, CloudError>>;
 
-    /// Changes a group.
     fn change<'a>(
         &'a self,
         group: &'a GroupRef,

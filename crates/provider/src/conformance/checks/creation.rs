@@ -1,5 +1,3 @@
-//! Prepare and create.
-
 use std::sync::Arc;
 
 use crate::cloud::ownership::Ownership;

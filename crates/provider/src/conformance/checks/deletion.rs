@@ -1,5 +1,3 @@
-//! Delete.
-
 use crate::cloud::ObservedInstance;
 use crate::conformance::Fault;
 use crate::conformance::scene::{Scene, Verdict, ensure, expect, expect_error};

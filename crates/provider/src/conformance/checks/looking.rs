@@ -1,5 +1,3 @@
-//! Describe, list and update.
-
 use std::collections::BTreeSet;
 
 use machinist_domain::retry::Retry;

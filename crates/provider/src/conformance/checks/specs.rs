@@ -1,5 +1,3 @@
-//! The spec half.
-
 use serde_json::value::RawValue;
 
 use crate::conformance::scene::{Scene, Verdict, ensure};
