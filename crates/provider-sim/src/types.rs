@@ -18,7 +18,6 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     TYPES.iter().map(|(name, ..)| *name)
 }
 
-/// The capacity of a type; `None` if it does not exist.
 pub fn capacity(name: &str) -> Option<Capacity> {
     let (name, vcpus, memory_gib, gpus) = TYPES.iter().find(|known| known.0 == name)?;
     Some(Capacity {

@@ -1,5 +1,3 @@
-//! Converts instances of the simulated cloud.
-
 use machinist_provider::cloud::{Address, AddressKind, Instance, InstanceState, MachineRef};
 use serde_json::Value;
 

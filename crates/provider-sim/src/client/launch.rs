@@ -53,7 +53,6 @@ impl Launch {
         serde_json::from_value(status.0.get("launch")?.clone()).ok()
     }
 
-    /// The stored launch of the current attempt.
     pub(super) fn of(machine: &MachineRef) -> Result<Self, CloudError> {
         let stored = Self::stored(&machine.status);
         stored.filter(|launch| launch.attempt == machine.attempt).ok_or_else(|| {

@@ -1,5 +1,3 @@
-//! The HTTP/1.1 server on a loopback port.
-//!
 //! Invariant: a request that was read is carried out, even if the client disconnects.
 
 use std::convert::Infallible;

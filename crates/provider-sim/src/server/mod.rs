@@ -1,8 +1,7 @@
 //! The cloud: [`SimCloud`] is its state, [`SimServer`] the HTTP server, [`Modes`] its faults.
 //!
 //! `http` reads a request, `service` carries it out under one lock on `store`, and `life` derives states from the
-//! clock, which may run faster than real time. A test holds a clone of [`SimCloud`] to count, inject faults and kill
-//! instances.
+//! clock, which may run faster than real time. Tests hold a clone of [`SimCloud`] to count, inject faults and kill.
 
 mod clock;
 mod http;
@@ -116,7 +115,6 @@ impl SimCloud {
         true
     }
 
-    /// Removes a tag. `false` if it is not set.
     pub fn remove_tag(&self, id: &str, tag: &str) -> bool {
         self.store().get_mut(id).is_some_and(|record| record.tags.remove(tag).is_some())
     }
@@ -159,8 +157,7 @@ impl SimCloud {
         }
     }
 
-    /// The instance is not reported as gone until [`end_registration`](Self::end_registration). `false` if it does not
-    /// run.
+    /// Until [`end_registration`](Self::end_registration) it is not reported as gone. `false` if it does not run.
     pub(crate) fn begin_registration(&self, id: &str) -> bool {
         let now = self.now();
         self.store().get_mut(id).is_some_and(|record| {

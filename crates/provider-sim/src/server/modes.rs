@@ -26,7 +26,6 @@ pub struct Modes {
     pub page_size: Option<usize>,
 }
 
-/// A fault of every call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Trouble {
     /// 401.

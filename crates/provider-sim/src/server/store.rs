@@ -1,5 +1,3 @@
-//! The store: every instance ever created, so that everything can be counted.
-//!
 //! Invariants: a token stands for one request and one instance; records are never removed, only no longer listed.
 
 use std::collections::{BTreeMap, HashMap};
