@@ -1,5 +1,4 @@
-//! Errors of AWS calls and their category. A credentials error is nested deep in an SDK error, so the chain of causes
-//! is searched.
+//! A credentials error is nested deep in an SDK error, so the chain of causes is searched for the category.
 
 use std::error::Error;
 
@@ -105,7 +104,6 @@ impl AwsError {
         Self::Refused { operation, code, message: short(message), category }
     }
 
-    /// A response of AWS without the value that it must have.
     pub(crate) fn incomplete(operation: &'static str, reason: &str) -> Self {
         Self::InvalidResponse { operation, status: 200, reason: reason.to_owned() }
     }

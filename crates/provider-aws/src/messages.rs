@@ -1,5 +1,3 @@
-//! The texts of this crate that users can meet.
-
 use std::fmt;
 
 use machinist_aws_spec::config::Filter;
@@ -164,7 +162,6 @@ pub(crate) fn foreign_instance(id: &str, machine: &MachineRef, other: Option<&st
     )
 }
 
-/// `other` is the uid in the instance's tag.
 pub(crate) fn maybe_own_instance(id: &str, machine: &MachineRef, other: Option<&str>) -> String {
     let uid = &machine.uid;
     match other {

@@ -1,7 +1,6 @@
-//! Rejects successful responses that are not the complete document of their operation.
-//!
-//! A proxy or a login page may return 200 with a page of its own, and a truncated response reads like a shorter one.
-//! The SDK does not notice this where it ignores the body, as for `RegisterTargets`.
+//! Rejects successful responses that are not the complete document: a proxy or a login page may return 200 with a page
+//! of its own, and a truncated response reads like a shorter one. The SDK ignores some bodies, as for
+//! `RegisterTargets`.
 
 use aws_sdk_ec2::config::ConfigBag;
 use aws_smithy_runtime_api::box_error::BoxError;

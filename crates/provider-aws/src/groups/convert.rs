@@ -1,5 +1,3 @@
-//! Converts Auto Scaling and EC2 structures.
-
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -48,7 +48,6 @@ pub(crate) struct Ec2Machines {
     targets: TargetLookups,
 }
 
-/// The work on one machine.
 #[derive(Clone, Copy)]
 pub(crate) struct Executor<'a> {
     machines: &'a Ec2Machines,

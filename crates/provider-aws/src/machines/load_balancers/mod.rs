@@ -1,6 +1,4 @@
-//! Registers instances with load balancers, and deregisters them.
-//!
-//! For a description a refusal of a load balancer is drift, and a missing answer makes the instance uncertain. A load
+//! For a description, a refusal of a load balancer is drift, and a missing answer makes the instance uncertain. A load
 //! balancer that does not exist is an error on registration and ignored on deregistration.
 
 mod calls;
