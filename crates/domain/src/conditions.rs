@@ -14,10 +14,8 @@ use serde_json::{Value, json};
 /// A string that mostly is one of our own constants, which needs no allocation.
 pub type Word = Cow<'static, str>;
 
-/// A condition of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Condition {
-    /// The `type`.
     #[serde(rename = "type")]
     pub kind: Word,
     /// The status: `True`, `False`, `Unknown`, or any other value as it was read.
@@ -28,7 +26,6 @@ pub struct Condition {
     /// The reason, from a closed list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Word>,
-    /// The message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<Box<str>>,
     /// The last transition; [`set`] fills it in.
@@ -37,12 +34,10 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// A true condition.
     pub fn yes(kind: &'static str) -> Self {
         Self::new(kind, names::STATUS_TRUE)
     }
 
-    /// A false condition.
     pub fn no(
         kind: &'static str,
         severity: &'static str,
@@ -53,12 +48,10 @@ impl Condition {
             .because(reason, message)
     }
 
-    /// A condition with unknown status.
     pub fn unknown(kind: &'static str, reason: &'static str, message: impl Into<Box<str>>) -> Self {
         Self::new(kind, names::STATUS_UNKNOWN).because(reason, message)
     }
 
-    /// The same with reason and message.
     #[must_use]
     pub fn because(self, reason: &'static str, message: impl Into<Box<str>>) -> Self {
         let message = message.into();
@@ -77,7 +70,6 @@ impl Condition {
         }
     }
 
-    /// Whether the status is `True`.
     pub fn is_true(&self) -> bool {
         self.status == names::STATUS_TRUE
     }
@@ -103,17 +95,14 @@ impl Condition {
     }
 }
 
-/// The condition of this type.
 pub fn find<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition> {
     conditions.iter().find(|condition| condition.kind == kind)
 }
 
-/// The list in the object.
 pub fn to_json(conditions: &[Condition]) -> Value {
     json!(conditions)
 }
 
-/// Reads a list.
 pub fn read(wire: &[wire::Condition]) -> Vec<Condition> {
     wire.iter().map(Condition::read).collect()
 }

@@ -7,6 +7,7 @@
 pub mod annotations;
 pub mod backoff;
 pub mod capacity_annotations;
+#[expect(missing_docs, reason = "names that say what they are")]
 pub mod conditions;
 pub mod expiring;
 pub mod hash;
@@ -21,6 +22,7 @@ pub mod observed;
 pub mod ordinals;
 pub mod pairs;
 pub mod patch;
+#[expect(missing_docs, reason = "names that say what they are")]
 pub mod report;
 pub mod retry;
 pub mod selector;

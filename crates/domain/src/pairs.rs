@@ -1,5 +1,4 @@
-//! Labels and annotations as the caches store them: sorted pairs in one allocation, a fraction of a map's size. Equal
-//! lists can share it.
+//! Labels and annotations as the caches store them: sorted pairs in one allocation, far smaller than a map, and shared.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

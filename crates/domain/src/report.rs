@@ -50,26 +50,20 @@ machinist_api::named_enum! {
     }
 }
 
-/// An Event about the reconciled object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventNote {
-    /// Normal or Warning.
     pub event_type: EventType,
-    /// The reason.
     pub reason: EventReason,
     /// The action that was taken or failed, one word.
     pub action: &'static str,
-    /// The message.
     pub note: String,
 }
 
 impl EventNote {
-    /// A Normal Event.
     pub fn normal(reason: EventReason, action: &'static str, note: impl Into<String>) -> Self {
         Self { event_type: EventType::Normal, reason, action, note: note.into() }
     }
 
-    /// A Warning Event.
     pub fn warning(reason: EventReason, action: &'static str, note: impl Into<String>) -> Self {
         Self { event_type: EventType::Warning, reason, action, note: note.into() }
     }
@@ -79,11 +73,9 @@ machinist_api::named_enum! {
     /// How a reconcile ended, the label `result` of `machinist_reconcile_total`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum ReconcileResult {
-        /// Nothing to do.
         Settled = "settled",
         /// Waiting for a pending answer.
         Waiting = "waiting",
-        /// Something was written.
         Changed = "changed",
         /// The object is invalid; waiting for a change.
         Refused = "refused",
@@ -92,21 +84,17 @@ machinist_api::named_enum! {
     }
 }
 
-/// What a reconcile reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// The result for the metrics.
     pub result: ReconcileResult,
     /// A merge patch of the status; `None` if it is up to date.
     pub status: Option<serde_json::Value>,
-    /// Events about the object.
     pub events: Vec<EventNote>,
     /// When to requeue; `None` means at the next change or resync.
     pub retry: Option<Retry>,
 }
 
 impl Report {
-    /// A report with nothing but its result.
     pub fn quiet(result: ReconcileResult) -> Self {
         Self { result, status: None, events: Vec::new(), retry: None }
     }
