@@ -21,9 +21,7 @@ mod schema;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 
-/// Every CustomResourceDefinition that machinist brings to a cluster that has none of its own.
-///
-/// `cargo xtask generate` writes them to `deploy/crds/`; `cargo xtask check drift` fails when the two differ.
+/// Every CustomResourceDefinition for clusters that have none. `cargo xtask generate` writes them to `deploy/crds/`.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     [machine_set::MachineSet::crd(), machine::Machine::crd(), event_recycler::crd()]
         .map(schema::as_openshift_has_it)

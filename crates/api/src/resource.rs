@@ -1,6 +1,4 @@
-//! Group, version, plural and paths of each kind.
-//!
-//! Names from the cluster are percent-encoded, so a hostile name cannot leave its path segment.
+//! Names and paths of each kind. Names from the cluster are percent-encoded, so that none leaves its path segment.
 
 use std::fmt;
 
@@ -8,7 +6,6 @@ use std::fmt;
 pub struct Resource {
     /// API group; empty for the core group.
     pub group: &'static str,
-    /// API version within the group.
     pub version: &'static str,
     /// The name in paths, plural and lower case.
     pub plural: &'static str,
@@ -105,7 +102,6 @@ impl Resource {
         path
     }
 
-    /// The path of a subresource; `namespace` is empty for cluster-scoped kinds.
     pub fn subresource_path(&self, namespace: &str, name: &str, part: Subresource) -> String {
         format!("{}/{part}", self.object_path(namespace, name))
     }

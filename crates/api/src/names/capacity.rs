@@ -21,6 +21,5 @@ pub const ANNOTATION_CAPACITY_EPHEMERAL_DISK: &str =
     "capacity.cluster-autoscaler.kubernetes.io/ephemeral-disk";
 /// The pods of a node; 110 by default.
 pub const ANNOTATION_CAPACITY_MAX_PODS: &str = "capacity.cluster-autoscaler.kubernetes.io/maxPods";
-/// What the annotator wrote last, to distinguish it from values of users: `v1:` and `key=value` pairs joined
-/// by commas.
+/// What the annotator wrote last, to tell it from values of users: `v1:` and `key=value` pairs joined by commas.
 pub const ANNOTATION_ANNOTATED: &str = "machinist.dev/annotated";

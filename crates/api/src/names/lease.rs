@@ -8,7 +8,6 @@ pub const LEASE_MACHINE_SET: &str = "cluster-api-provider-machineset-leader";
 pub const LEASE_NODE_LINK: &str = "cluster-api-provider-nodelink-leader";
 /// Of the controller `recycler`, and of kaws's operator.
 pub const LEASE_RECYCLER: &str = "kaws-operator-lock";
-/// The namespace of OpenShift's Machine API.
 pub const OPENSHIFT_NAMESPACE: &str = "openshift-machine-api";
 /// On a Lease: the last holder that is machinist. It differs from the holder if another system holds it.
 pub const ANNOTATION_HOLDER: &str = "machinist.dev/holder";

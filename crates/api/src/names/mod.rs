@@ -1,7 +1,5 @@
-//! Public names: annotations, labels, conditions, phases, reasons, leases.
-//!
-//! A name that machinist invents lives under `machinist.dev/`; all others are contracts of other projects and must not
-//! change.
+//! Public names. One that machinist invents is under `machinist.dev/`; all others are contracts of other projects and
+//! must not change.
 
 mod capacity;
 mod lease;

@@ -1,6 +1,4 @@
-//! Events of the core group, with object, count and time.
-//!
-//! There are two generations of them in one kind: old ones have `count`, `firstTimestamp` and `source`; new ones,
+//! Events of the core group, in two generations: old ones have `count`, `firstTimestamp` and `source`; new ones,
 //! written through `events.k8s.io`, have `eventTime`, `series` and `reportingInstance` instead.
 
 use jiff::Timestamp;
@@ -27,13 +25,10 @@ pub struct Event {
     pub source: EventSource,
     /// The writer (new generation); for a kubelet, its node.
     pub reporting_instance: String,
-    /// How often it happened, of the old generation.
     pub count: Option<i32>,
     /// How often it happened, of the new generation, if more than once.
     pub series: Option<EventSeries>,
-    /// When it happened first, of the old generation.
     pub first_timestamp: Option<Timestamp>,
-    /// When it happened last, of the old generation.
     pub last_timestamp: Option<Timestamp>,
     /// When it happened first, of the new generation.
     pub event_time: Option<Timestamp>,
@@ -43,7 +38,6 @@ pub struct Event {
 #[serde(default)]
 pub struct InvolvedObject {
     pub kind: String,
-    /// Its namespace; empty for cluster-scoped kinds.
     pub namespace: String,
     pub name: String,
     /// Its uid; empty if the writer of the Event did not know it.

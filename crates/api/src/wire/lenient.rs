@@ -1,6 +1,4 @@
-//! Lenient decoding: `null` for a list or object, and invalid times.
-//!
-//! A value of the wrong type is still an error, so that the object is undecodable rather than empty.
+//! Accepts `null` and invalid times. A wrong type is still an error: the object is undecodable rather than empty.
 
 use std::borrow::Cow;
 

@@ -42,7 +42,6 @@ pub struct LifecycleHook {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default)]
 pub struct ProviderSpec {
-    /// Belongs to a provider and stays raw until that provider reads it.
     pub value: Option<Box<RawValue>>,
 }
 
@@ -57,13 +56,11 @@ pub struct MachineStatus {
     pub conditions: Vec<Condition>,
     pub error_reason: Option<String>,
     pub error_message: Option<String>,
-    /// A copy of `error_reason` for cluster-autoscaler.
+    /// Copies of the error fields for cluster-autoscaler.
     pub failure_reason: Option<String>,
-    /// A copy of `error_message` for cluster-autoscaler.
     pub failure_message: Option<String>,
     #[serde(deserialize_with = "lenient::time")]
     pub last_updated: Option<Timestamp>,
-    /// Belongs to a provider and stays raw until that provider reads it.
     pub provider_status: Option<Box<RawValue>>,
     #[serde(rename = "authoritativeAPI")]
     pub authoritative_api: Option<String>,

@@ -12,7 +12,6 @@ use super::{Object, lenient};
 #[serde(rename_all = "camelCase", default)]
 pub struct Metadata {
     pub name: String,
-    /// Namespace; empty for cluster-scoped kinds.
     pub namespace: String,
     pub uid: String,
     pub resource_version: String,
@@ -29,7 +28,6 @@ pub struct Metadata {
     pub annotations: BTreeMap<String, String>,
     #[serde(deserialize_with = "lenient::or_default")]
     pub finalizers: Vec<String>,
-    /// Owners, of which one may be the controller.
     #[serde(deserialize_with = "lenient::or_default")]
     pub owner_references: Vec<OwnerReference>,
 }
@@ -41,7 +39,6 @@ pub struct OwnerReference {
     pub kind: String,
     pub name: String,
     pub uid: String,
-    /// Whether this owner is the managing controller.
     #[serde(deserialize_with = "lenient::or_default")]
     pub controller: bool,
     /// Whether the owner, when deleted in the foreground, waits for this object.
@@ -62,7 +59,6 @@ pub struct TemplateMetadata {
 pub type MetadataOnly = Object<IgnoredAny>;
 
 impl Metadata {
-    /// The owner that manages this object, if there is one.
     pub fn controller(&self) -> Option<&OwnerReference> {
         self.owner_references.iter().find(|owner| owner.controller)
     }

@@ -1,7 +1,5 @@
-//! Lenient types for reading objects: unused fields are skipped by the parser.
-//!
-//! These types are not for writing: a missing field would be dropped. Missing values and `null` are empty. A wrong
-//! type is an error: such an object is not absent.
+//! Lenient types for reading, not for writing: a missing field would be dropped. Missing values and `null` are empty. A
+//! wrong type is an error: such an object is not absent.
 
 mod cluster_settings;
 mod condition;

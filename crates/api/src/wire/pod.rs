@@ -1,5 +1,4 @@
-//! Pods: where they run, which is cached, and what draining a node reads, always live, with attached volumes.
-//! Containers are skipped.
+//! Pods: where they run, which is cached, and what a drain reads, always live. Containers are skipped.
 
 use serde::Deserialize;
 
