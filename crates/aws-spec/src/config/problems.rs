@@ -1,6 +1,5 @@
-//! Validates a spec without calls to AWS: one problem per field, with its path.
-//!
-//! Only what a launch needs is required. OpenShift's webhook requires more (an AMI id, both Secrets).
+//! Validates a spec without calls to AWS. Only what a launch needs is required; OpenShift's webhook requires more (an
+//! AMI id, both Secrets).
 
 use machinist_provider::spec::Problem;
 
