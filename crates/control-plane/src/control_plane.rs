@@ -27,10 +27,8 @@ pub struct Options {
     pub api_server_flags: Vec<String>,
 }
 
-/// A running etcd and kube-apiserver.
-///
-/// Dropping it stops both and removes the files. The order of the fields is the order of stopping: kube-apiserver
-/// before etcd, the guard after both, the folder last.
+/// A running etcd and kube-apiserver. Dropping it stops both and removes the files, in the order of the fields:
+/// kube-apiserver before etcd, the guard after both, the folder last.
 pub struct ControlPlane {
     api_server: Mutex<ApiServer>,
     _etcd: Etcd,
@@ -129,8 +127,7 @@ impl ControlPlane {
         self.api_server.lock().await.start(self.port, &client, &self.folder).await
     }
 
-    /// The folder with everything that belongs to this control plane: `audit.log`, and `logs/` with what each program
-    /// printed.
+    /// The folder of this control plane, with `audit.log` and `logs/`, which has the output of each program.
     pub fn folder(&self) -> &Path {
         self.folder.root()
     }

@@ -1,5 +1,3 @@
-//! Installing `CustomResourceDefinitions` and waiting until they can be used.
-
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};

@@ -1,5 +1,4 @@
-//! One etcd member on a loopback port, with TLS both ways, so that another etcd on the same port can never be taken for
-//! ours.
+//! One etcd member on a loopback port, with TLS both ways, so that no other etcd on the port is taken for ours.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -39,8 +39,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a program in a process group of its own, so that Ctrl-C reaches only us and the order of stopping stays
-    /// ours.
+    /// In a process group of its own, so that Ctrl-C reaches only us and the order of stopping stays ours.
     pub(crate) fn spawn(
         name: &'static str,
         program: &Path,
@@ -111,8 +110,7 @@ impl Process {
 }
 
 impl Drop for Process {
-    /// There is nothing to save, so this is SIGKILL: fast, and without the minute that kube-apiserver waits for a lost
-    /// etcd.
+    /// SIGKILL, because there is nothing to save, and kube-apiserver would wait a minute for a lost etcd.
     fn drop(&mut self) {
         // Both fail only for a child that is gone, which is what is wanted.
         self.child.kill().ok();

@@ -50,8 +50,7 @@ fn package(binary: Binary) -> String {
     }
 }
 
-/// Build-time values, so that `/version` and user agents are correct. etcd and kwok know their versions by
-/// themselves.
+/// So that `/version` and user agents are correct. etcd and kwok know their versions by themselves.
 fn linker_flags(release: Release) -> String {
     let mut flags = vec!["-s -w".to_owned()];
     if let Release::Kubernetes(version) = release {

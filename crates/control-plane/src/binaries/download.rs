@@ -1,5 +1,4 @@
-//! The official releases, over HTTPS, with their published SHA-256 sums. Kubernetes publishes bare executables, etcd an
-//! archive.
+//! The official releases, over HTTPS, with their SHA-256 sums. Kubernetes publishes bare executables, etcd an archive.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};

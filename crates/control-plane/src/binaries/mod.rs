@@ -1,8 +1,5 @@
-//! Where etcd, kube-apiserver and the other programs come from.
-//!
-//! [`Sources::find`] tries four places in a fixed order: the folder that `KUBEBUILDER_ASSETS` names, our cache, the
-//! official download (checksum verified), a Go build from pinned modules. The last two fill the cache, so they happen
-//! once per machine.
+//! Where etcd, kube-apiserver and the other programs come from: the folder that `KUBEBUILDER_ASSETS` names, our cache,
+//! the official download (checksum verified), a Go build from pinned modules. The last two fill the cache.
 
 mod build;
 mod cache;
