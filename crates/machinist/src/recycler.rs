@@ -9,7 +9,6 @@ use machinist_runtime::controller::start::Shared;
 
 use crate::parts;
 
-/// The settings of the recycler.
 pub(crate) fn settings(providers: &Providers, shared: &Arc<Shared>, time_scale: f64) -> Settings {
     let timings = RecyclerTimings::default().scaled(time_scale);
     let parts = parts::of(shared, &timings.machines);

@@ -34,8 +34,7 @@ pub(crate) struct Wiring {
 }
 
 impl Wiring {
-    /// Every controller. `with_machine_sets`: the MachineSet controller will run, so the shared cache stores what it
-    /// reads.
+    /// `with_machine_sets`: the MachineSet controller will run, so the shared cache stores what it reads.
     fn all(&self, with_machine_sets: bool) -> Vec<Registration> {
         let specs = self.providers.clone().with_specs(PROVIDER, Arc::new(AwsSpecs));
         let specs: Arc<dyn SpecHalf> = Arc::new(specs);

@@ -1,5 +1,4 @@
-//! Manifests: YAML streams and JSON, in files, folders or on stdin. The input is not trusted: errors have a position,
-//! nothing panics.
+//! YAML streams and JSON, in files, folders or on stdin. They are not trusted: errors have a position, nothing panics.
 
 pub(crate) mod input;
 pub(crate) mod layout;

@@ -1,5 +1,3 @@
-//! `machinist version`
-
 use std::io::Write;
 
 pub(crate) fn main() -> anyhow::Result<()> {

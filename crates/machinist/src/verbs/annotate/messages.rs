@@ -1,5 +1,3 @@
-//! What `machinist annotate` prints to stderr.
-
 use machinist_domain::texts;
 
 use machinist_provider::spec::SpecError;

@@ -1,5 +1,3 @@
-//! The output stream of documents.
-
 use crate::manifests::stream::is_marker;
 
 #[derive(Debug, Default)]

@@ -1,5 +1,3 @@
-//! Errors of `machinist catalogue`.
-
 pub(super) fn no_match(patterns: &[&String]) -> String {
     let patterns: Vec<_> = patterns.iter().map(|pattern| format!("{pattern:?}")).collect();
     format!("no instance type matches {}", patterns.join(", "))

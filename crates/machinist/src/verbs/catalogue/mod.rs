@@ -1,5 +1,4 @@
-//! `machinist catalogue`: the built-in list of instance types. Input: patterns. Output: a table, JSON or YAML. Exit
-//! code 1 if a pattern matches nothing, for scripts.
+//! `machinist catalogue`: the built-in instance types. Exit code 1 if a pattern matches nothing, for scripts.
 
 mod messages;
 mod pattern;

@@ -1,5 +1,3 @@
-//! Instance types as tables.
-
 use machinist_aws_spec::{Device, InstanceType};
 
 pub(super) fn table(entries: &[InstanceType<'_>], wide: bool) -> String {

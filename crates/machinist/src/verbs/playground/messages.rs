@@ -1,5 +1,3 @@
-//! What `machinist playground` prints.
-
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! Two tables with one row per MachineSet: its capacity annotations, and its labels or last Event. Pure. Messages are
-//! cut, so that a row fits in 100 columns.
+//! Two tables with one row per MachineSet. Pure. Messages are cut, so that a row fits in 100 columns.
 
 use k8s_openapi::api::events::v1::Event;
 use machinist_api::machine_set::MachineSet;

@@ -1,5 +1,5 @@
-//! The cluster, the cloud and the region of these verbs. The region is that of the flag, of the environment, or of the
-//! zones of the Nodes.
+//! Cluster, cloud and region of these verbs. The region is that of the flag, the environment, or the zones of the
+//! Nodes.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -65,12 +65,10 @@ impl SecretReader for NoSecrets {
     }
 }
 
-/// The region of the flag or of the environment.
 pub(super) fn region(flag: Option<&str>) -> Option<String> {
     flag.map(str::to_owned).or_else(|| recycler::region().map(|region| region.to_string()))
 }
 
-/// The same, or a usage error.
 pub(super) fn required_region(flag: Option<&str>) -> anyhow::Result<String> {
     region(flag).ok_or_else(|| anyhow::anyhow!(messages::NO_REGION).context(Usage))
 }

@@ -1,5 +1,3 @@
-//! Texts of `machinist recycle`: errors, progress, and the lines of `watch`.
-
 use std::fmt;
 use std::time::Duration;
 

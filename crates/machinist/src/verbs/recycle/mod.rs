@@ -39,7 +39,6 @@ pub(crate) fn main(
     })
 }
 
-/// Prints values in JSON or YAML, or the table.
 fn show<T: Serialize>(
     format: Format,
     values: &[T],

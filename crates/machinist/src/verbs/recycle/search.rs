@@ -1,5 +1,4 @@
-//! `machinist recycle search`: Events by their message, with the Nodes that they happened on: that of the pod with the
-//! same uid, else the host that the Event names.
+//! Events by their message, with the Nodes that they happened on: that of the pod with the same uid, else their host.
 
 use std::collections::{BTreeMap, BTreeSet};
 

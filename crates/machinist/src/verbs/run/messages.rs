@@ -1,5 +1,3 @@
-//! Errors of `machinist run`.
-
 use machinist_domain::texts;
 
 texts! {

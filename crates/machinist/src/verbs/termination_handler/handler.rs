@@ -1,5 +1,4 @@
-//! Carries two notices from the metadata service to the Node. A notice is kept until it is written, even if the
-//! metadata service no longer answers by then.
+//! A notice is kept until it is written to the Node, even if the metadata service no longer answers by then.
 
 use anyhow::{Context as _, Result};
 use machinist_domain::conditions::Condition;

@@ -1,5 +1,4 @@
-//! Parses notices into conditions. Pure. Responses are not trusted: an action is one of three, a time is parsed and
-//! formatted, nothing is copied.
+//! Pure. Responses are not trusted: an action is one of three, a time is parsed and formatted, nothing is copied.
 
 use jiff::Timestamp;
 use machinist_api::names::{

@@ -137,8 +137,7 @@ fn remarks(group: &Group) -> Vec<String> {
 }
 
 impl Preview {
-    /// The recycle, if the group has not changed since the preview. A group that cannot be described is retried until
-    /// Ctrl-C.
+    /// The recycle, if the group has not changed since. A group that cannot be described is retried until Ctrl-C.
     pub(super) async fn start(
         self,
         context: &RecycleContext,

@@ -61,8 +61,7 @@ pub(super) async fn main(
     Ok(())
 }
 
-/// Recycles a group and returns the result for the cool-down; `None` where the group cannot be described, and its
-/// counts stay.
+/// The result is for the cool-down; `None` where the group cannot be described, and its counts stay.
 async fn recycle(
     context: &RecycleContext,
     candidate: &Candidate,
