@@ -8,7 +8,6 @@ use serde::Serialize;
 /// An instance type. Zero means unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "most names say it")]
 pub struct InstanceType<'a> {
     pub name: Cow<'a, str>,
     pub vcpus: u32,
@@ -28,7 +27,6 @@ pub struct InstanceType<'a> {
 
 /// Devices of one model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[expect(missing_docs, reason = "most names say it")]
 pub struct Device<'a> {
     /// The number of devices; of a fractional GPU, the logical ones.
     pub count: u32,

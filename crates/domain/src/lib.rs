@@ -4,10 +4,11 @@
 //! * Reconciling: [`observed`], [`retry`], [`backoff`], [`report`], [`patch`], [`annotations`], [`expiring`].
 //! * Names of children: [`ordinals`], [`hash`]. Capacity: [`shape`], [`capacity_annotations`].
 
+#![expect(missing_docs, reason = "names and fields that say what they are")]
+
 pub mod annotations;
 pub mod backoff;
 pub mod capacity_annotations;
-#[expect(missing_docs, reason = "names that say what they are")]
 pub mod conditions;
 pub mod expiring;
 pub mod hash;
@@ -22,7 +23,6 @@ pub mod observed;
 pub mod ordinals;
 pub mod pairs;
 pub mod patch;
-#[expect(missing_docs, reason = "names that say what they are")]
 pub mod report;
 pub mod retry;
 pub mod selector;

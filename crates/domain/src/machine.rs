@@ -28,7 +28,6 @@ impl Phase {
 
 /// Which of OpenShift's two machine APIs manages an object.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "OpenShift's names")]
 pub enum MachineAuthority {
     #[default]
     Unset,

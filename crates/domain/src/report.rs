@@ -5,7 +5,6 @@ use crate::retry::{Failure, Retry};
 machinist_api::named_enum! {
     /// The reasons of machinist's Events. Alerts depend on them: none is renamed or reused.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    #[expect(missing_docs, reason = "docs/guides/troubleshooting.md explains each")]
     pub enum EventReason {
         Adopted,
         Annotated,
@@ -43,7 +42,6 @@ machinist_api::named_enum! {
 machinist_api::named_enum! {
     /// The type of an Event.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    #[expect(missing_docs, reason = "Kubernetes' names")]
     pub enum EventType {
         Normal,
         Warning,

@@ -20,7 +20,6 @@ pub enum Retry {
 machinist_api::named_enum! {
     /// The category of an error, stable enough for alerts.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    #[expect(missing_docs, reason = "most names say it")]
     pub enum Category {
         InvalidConfiguration,
         NotFound,

@@ -31,7 +31,6 @@ enum Test {
 
 /// Why a selector is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum SelectorError {
     Empty,
     BadKey(String),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 /// What a provider spec requests.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Shape {
     pub instance_type: Arc<str>,
     pub region: Option<Arc<str>>,
@@ -17,7 +16,6 @@ pub struct Shape {
 
 /// What an instance type provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Capacity {
     pub vcpus: u32,
     pub memory_mib: u64,
@@ -35,7 +33,6 @@ machinist_api::named_enum! {
     /// The architecture, as in the label `kubernetes.io/arch`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
     #[serde(rename_all = "lowercase")]
-    #[expect(missing_docs, reason = "Kubernetes' names")]
     pub enum Architecture {
         Amd64 = "amd64",
         Arm64 = "arm64",
@@ -50,7 +47,6 @@ impl fmt::Display for Architecture {
 
 /// A GPU vendor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "names of companies")]
 pub enum GpuVendor {
     Nvidia,
     Amd,

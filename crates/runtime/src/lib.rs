@@ -5,9 +5,10 @@
 //! * Writing: [`writer`] (the one gateway), [`lease`] (leader election), [`events`].
 //! * Process: [`manager`], [`tasks`], [`shutdown`], [`clock`], [`timings`], [`metrics`], [`readiness`], [`admin`].
 
+#![expect(missing_docs, reason = "names and fields that say what they are")]
+
 mod admin;
 pub mod batch_cache;
-#[expect(missing_docs, reason = "names that say what they are")]
 pub mod cache;
 pub mod clock;
 pub mod cluster;
@@ -24,5 +25,4 @@ pub mod shutdown;
 pub mod tasks;
 pub mod timings;
 pub mod user_agent;
-#[expect(missing_docs, reason = "names that say what they are")]
 pub mod writer;

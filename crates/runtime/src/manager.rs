@@ -25,7 +25,6 @@ use crate::writer::Gateway;
 
 /// Options of the process.
 #[derive(Debug, Clone)]
-#[expect(missing_docs, reason = "named as the flags are")]
 pub struct Options {
     pub scope: Scope,
     /// Whether leases are required; `None` leaves it to each controller.

@@ -4,14 +4,11 @@
 //! that a wrong value is a problem with a path instead of an unreadable spec.
 
 mod formats;
-#[expect(missing_docs, reason = "OpenShift documents the fields")]
 mod machine;
-#[expect(missing_docs, reason = "OpenShift documents the fields")]
 mod placement;
 mod problems;
 #[cfg(test)]
 mod tests;
-#[expect(missing_docs, reason = "OpenShift documents the fields")]
 mod volumes;
 
 use serde::{Deserialize, Deserializer};

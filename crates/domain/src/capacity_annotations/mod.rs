@@ -53,7 +53,6 @@ impl Families {
 
 /// The maximum number of pods of a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum MaxPods {
     /// Not written; cluster-autoscaler assumes 110.
     #[default]

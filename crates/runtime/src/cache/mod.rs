@@ -182,7 +182,6 @@ pub trait AnyCache: Send + Sync {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct CacheState {
     pub synced: bool,
     pub objects: usize,

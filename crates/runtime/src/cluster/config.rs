@@ -60,7 +60,6 @@ pub enum TargetChoice {
 
 /// Why no cluster was resolved. The exit code is 2.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum ConfigError {
     OnlyOne(&'static str, &'static str),
     Kubeconfig(&'static str, String, #[source] Box<KubeconfigError>),

@@ -10,7 +10,6 @@ const WEBHOOK_FAILED: [&str; 2] = ["failed calling webhook", "conversion webhook
 
 /// Why a request failed.
 #[derive(Debug, Clone, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum ApiError {
     Refused {
         code: u16,

@@ -1,6 +1,5 @@
 //! Clients for clusters. The control cluster has the objects, the target cluster the Nodes; often they are the same.
 
-#[expect(missing_docs, reason = "names that say what they are")]
 pub mod config;
 mod error;
 mod live;

@@ -84,7 +84,6 @@ impl Lease {
     }
 }
 
-#[expect(missing_docs, reason = "the names say it")]
 impl Read {
     pub const fn new(resource: Resource, verbs: Names) -> Self {
         Self { resource, subresource: "", verbs, names: &[], why: "" }
@@ -101,7 +100,6 @@ impl Read {
     }
 }
 
-#[expect(missing_docs, reason = "the names say it")]
 impl Write {
     pub const fn new(
         verb: &'static str,

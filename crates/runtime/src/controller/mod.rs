@@ -1,6 +1,5 @@
 //! The [`Controller`] trait, its declaration, and the driver that runs it.
 
-#[expect(missing_docs, reason = "names that say what they are")]
 pub mod declaration;
 mod driver;
 mod messages;

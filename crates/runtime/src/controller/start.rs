@@ -32,7 +32,6 @@ use crate::writer::{Gateway, Writer};
 
 /// What all controllers of the process share.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "the types say it")]
 pub struct Shared {
     /// The cluster with the objects.
     pub control: Cluster,

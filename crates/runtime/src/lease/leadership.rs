@@ -10,7 +10,6 @@ use crate::clock::SharedClock;
 
 /// Whether and how long a controller may write.
 #[derive(Debug, Clone)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Leadership {
     NotNeeded,
     Lease {
