@@ -15,7 +15,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::Estate;
 use super::estate::InstanceFacts;
 
-/// moto does one thing at a time: half of it is left to others.
 const PAUSE: Duration = Duration::from_millis(400);
 
 #[derive(Debug)]
@@ -32,6 +31,7 @@ impl Kubelets {
             boot,
             seen: HashMap::new(),
             registered: HashSet::new(),
+            up_to: None,
         };
         let stop = CancellationToken::new();
         let work = async move {
@@ -55,17 +55,35 @@ struct All {
     seen: HashMap<String, Instant>,
     /// Nodes have the names of their instances.
     registered: HashSet<String>,
+    /// Up to which change of AWS every instance that runs has its Node.
+    up_to: Option<u64>,
 }
 
 impl All {
     async fn look(&mut self) -> Result<()> {
-        for instance in self.estate.instances().await? {
-            let is_new = instance.state == "running" && !self.registered.contains(&instance.id);
-            if is_new && self.has_booted(&instance.id) {
-                self.register(&instance).await?;
-            }
+        // moto takes milliseconds to describe an instance, does one thing at a time, and others wait for it.
+        let changes = self.estate.changes();
+        if self.up_to != Some(changes) {
+            self.up_to = self.register_booted().await?.then_some(changes);
         }
         self.end_pods().await
+    }
+
+    /// Whether no instance is left that will get a Node without a further change.
+    async fn register_booted(&mut self) -> Result<bool> {
+        let mut complete = true;
+        for instance in self.estate.instances().await? {
+            let runs = matches!(&*instance.state, "pending" | "running");
+            if !runs || self.registered.contains(&instance.id) {
+                continue;
+            }
+            if instance.state == "running" && self.has_booted(&instance.id) {
+                self.register(&instance).await?;
+            } else {
+                complete = false;
+            }
+        }
+        Ok(complete)
     }
 
     fn has_booted(&mut self, id: &str) -> bool {

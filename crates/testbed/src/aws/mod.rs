@@ -1,7 +1,8 @@
 //! moto (a Python stand-in for the AWS APIs) behind a front that adds what moto lacks: idempotency tokens, pending
 //! instances, eventual consistency, throttling. It needs `python3`; `tools/moto/requirements.txt` pins the packages.
 //!
-//! Invariants: all listens on loopback only; moto ends with the process that started it, also when that is killed.
+//! Invariants: everything listens on loopback only; moto ends with the process that started it, also when that is
+//! killed.
 
 mod authority;
 pub mod estate;

@@ -2,11 +2,9 @@
 //! instance types and key pairs, which it does not do by default.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::front::Upstream;
@@ -52,8 +50,7 @@ impl Moto {
         .await??;
         let port = announced_port(&mut process).await?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let upstream = Upstream::new(address, Arc::new(Mutex::new(())));
-        Ok(Self { process, upstream })
+        Ok(Self { process, upstream: Upstream::new(address) })
     }
 
     pub fn address(&self) -> SocketAddr {

@@ -59,6 +59,10 @@ impl Estate {
         &self.name
     }
 
+    pub(super) fn changes(&self) -> u64 {
+        self.wire.upstream.changes()
+    }
+
     pub fn region(&self) -> &str {
         &self.wire.region
     }

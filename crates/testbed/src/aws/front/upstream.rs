@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
@@ -21,20 +22,26 @@ use super::query::Query;
 pub(in crate::aws) struct Upstream {
     address: SocketAddr,
     gate: Arc<Mutex<()>>,
+    changes: Arc<AtomicU64>,
 }
 
 impl Upstream {
-    pub(in crate::aws) fn new(address: SocketAddr, gate: Arc<Mutex<()>>) -> Self {
-        Self { address, gate }
+    pub(in crate::aws) fn new(address: SocketAddr) -> Self {
+        Self { address, gate: Arc::default(), changes: Arc::default() }
     }
 
     pub(in crate::aws) fn address(&self) -> SocketAddr {
         self.address
     }
 
+    /// How many calls may have changed something. What was read after this number was taken contains all of them.
+    pub(in crate::aws) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::SeqCst)
+    }
+
     pub(in crate::aws) async fn post(&self, path: &str) -> Result<Answer> {
         let request = Request::builder().method(Method::POST).uri(path);
-        self.send(request.body(Bytes::new())?).await
+        self.send(request.body(Bytes::new())?, true).await
     }
 
     pub(in crate::aws) async fn forward(&self, query: &Query) -> Result<Answer> {
@@ -42,10 +49,10 @@ impl Upstream {
         *request.method_mut() = query.method.clone();
         *request.uri_mut() = query.uri.clone();
         *request.headers_mut() = query.headers.clone();
-        self.send(request).await
+        self.send(request, !query.action.starts_with("Describe")).await
     }
 
-    async fn send(&self, mut request: Request<Bytes>) -> Result<Answer> {
+    async fn send(&self, mut request: Request<Bytes>, changes: bool) -> Result<Answer> {
         drop_connection_headers(request.headers_mut());
         let host = HeaderValue::try_from(self.address.to_string())?;
         request.headers_mut().insert(HOST, host);
@@ -61,6 +68,7 @@ impl Upstream {
         };
         // The connection ends by itself, before or after the answer: only the answer counts.
         let (answer, _end) = futures::join!(exchange, connection);
+        self.changes.fetch_add(u64::from(changes), Ordering::SeqCst);
         let (mut head, body) = answer?;
         drop_connection_headers(&mut head.headers);
         Ok(Answer { status: head.status, headers: head.headers, body })
