@@ -21,7 +21,7 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
 FROM ${RUNTIME}
 ARG VERSION=dev
 LABEL org.opencontainers.image.title="machinist" \
-      org.opencontainers.image.description="Runs the machines of a Kubernetes cluster" \
+      org.opencontainers.image.description="Manages the machines of a Kubernetes cluster" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.source="https://github.com/machinist-dev/machinist" \
       org.opencontainers.image.version="${VERSION}"

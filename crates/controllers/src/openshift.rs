@@ -1,5 +1,7 @@
-//! Detects OpenShift (on other clusters, nothing of it is watched), and whether its own annotator is running: it is
-//! alive while its Lease changes, by our own clock; only the renew time of the first list is compared with it.
+//! Detects OpenShift (on other clusters, nothing of it is watched), and whether its own annotator is running.
+//!
+//! The annotator counts as running while its Lease changes, measured by our clock. In the first list no change was seen
+//! yet, so there `renewTime` is compared with our time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};

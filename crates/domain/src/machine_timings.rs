@@ -27,10 +27,11 @@ pub struct MachineTimings {
     pub drain_poll: Duration,
     /// How long a drain waits while no volume detaches.
     pub volume_detach: Duration,
-    /// The longest backoff of a failure domain (throttled, no capacity).
-    pub domain_pause_max: Duration,
-    /// The first backoff of a failure domain.
+    /// The first pause of a failure domain after a refusal (throttled, no capacity); doubles up to
+    /// [`domain_pause_max`](Self::domain_pause_max).
     pub domain_pause: Duration,
+    /// The longest pause of a failure domain.
+    pub domain_pause_max: Duration,
     /// How long changes of Machines are collected before their MachineSet is reconciled.
     pub machine_debounce: Duration,
     /// The shortest time between two writes of changing counts of a MachineSet.
@@ -52,8 +53,8 @@ impl Default for MachineTimings {
             eviction_retry_max: seconds(120),
             drain_poll: seconds(5),
             volume_detach: seconds(120),
-            domain_pause_max: seconds(10 * 60),
             domain_pause: seconds(5),
+            domain_pause_max: seconds(10 * 60),
             machine_debounce: Duration::from_millis(200),
             set_counts: seconds(1),
         }
@@ -76,8 +77,8 @@ impl MachineTimings {
             eviction_retry_max: self.eviction_retry_max.mul_f64(factor),
             drain_poll: self.drain_poll.mul_f64(factor),
             volume_detach: self.volume_detach.mul_f64(factor),
-            domain_pause_max: self.domain_pause_max.mul_f64(factor),
             domain_pause: self.domain_pause.mul_f64(factor),
+            domain_pause_max: self.domain_pause_max.mul_f64(factor),
             machine_debounce: self.machine_debounce.mul_f64(factor),
             set_counts: self.set_counts.mul_f64(factor),
         }

@@ -3,11 +3,20 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::machine::MachineAuthority;
 use crate::selector::SelectorError;
 
 /// Why an object with another `authoritativeAPI` than OpenShift's two machine APIs is left alone.
-pub const UNKNOWN_AUTHORITY: &str = "The value of authoritativeAPI is unknown; \
+const UNKNOWN_AUTHORITY: &str = "The value of authoritativeAPI is unknown; \
     set spec.authoritativeAPI to MachineAPI or ClusterAPI";
+
+/// The condition `Paused`. The wording is OpenShift's.
+pub fn authority(authority: MachineAuthority) -> String {
+    match authority.as_str() {
+        Some(api) => format!("The AuthoritativeAPI is set to {api}"),
+        None => UNKNOWN_AUTHORITY.to_owned(),
+    }
+}
 
 /// Begins an error text of a provider or the API server as conditions do. Field paths and identifiers stay as they are.
 pub fn capitalized(text: &str) -> String {
@@ -31,7 +40,7 @@ pub fn span(time: Duration) -> String {
 }
 
 pub(crate) fn not_a_window(text: &str) -> String {
-    format!("{text:?} is not a window of ordinals (expected from..next)")
+    format!("{text:?} is not a range of ordinals such as 3..5")
 }
 
 impl fmt::Display for SelectorError {

@@ -7,11 +7,11 @@ use std::time::Duration;
 pub enum Retry {
     /// The object is invalid: wait for a change or the resync.
     OnChange,
-    /// After a known delay: `Retry-After` of the API server, or the object's schedule.
+    /// After a known delay: `Retry-After` of the API server or a cloud, or the object's schedule.
     After(Duration),
     /// With exponential backoff and jitter per object.
     Backoff,
-    /// After a conflict: as [`Backoff`](Self::Backoff), starting at a tenth of the delay.
+    /// After a conflict or an outdated plan: as [`Backoff`](Self::Backoff), starting at a tenth of the delay.
     Soon,
     /// No failure: poll again after a delay, because no watch reports the change.
     Again(Duration),

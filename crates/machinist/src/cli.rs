@@ -14,7 +14,7 @@ use crate::messages;
 use crate::verbs::recycle::arguments::RecycleArguments;
 use crate::verbs::run::messages::unknown_platform;
 
-/// Runs the machines of a Kubernetes cluster.
+/// Manages the machines of a Kubernetes cluster.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
 pub struct Cli {

@@ -23,7 +23,7 @@ impl MetricSet for InstanceTypeMetrics {
 
 /// Registers the metrics of the program, beside those of the runtime and of the controllers.
 pub fn register_metrics(metrics: &Metrics) {
-    drop(metrics.set::<InstanceTypeMetrics>());
+    drop(metrics.of::<InstanceTypeMetrics>());
 }
 
 struct Counted(Arc<Metrics>, Arc<InstanceTypeMetrics>);
@@ -46,7 +46,7 @@ pub(crate) fn of(shared: &Arc<Shared>, machines: &MachineTimings) -> Parts {
     Parts {
         secrets: Arc::new(ClusterSecrets::new(&shared.control)),
         platform: Arc::new(ClusterPlatform::new(shared)),
-        metrics: Arc::new(Counted(Arc::clone(&shared.metrics), shared.metrics.set())),
+        metrics: Arc::new(Counted(Arc::clone(&shared.metrics), shared.metrics.of())),
         clock: Arc::new(move || clock.uptime()),
         spawn: Arc::new(move |task| {
             let stop = tasks.stopping();

@@ -16,7 +16,8 @@ pub(crate) const SECRET_WITHOUT_CREDENTIALS: &str =
 pub(crate) const SECRET_NOT_TEXT: &str = "values must be UTF-8 text";
 pub(crate) const SECRET_LENDS_IDENTITY: &str = "endpoint_url cannot be combined with web_identity_token_file or \
      credential_source, because it would send the identity of this process to that endpoint";
-pub(crate) const NO_CERTIFICATE: &str = "the custom CA bundle has no valid certificate";
+pub(crate) const NO_CERTIFICATE: &str = "the custom CA bundle has no valid certificate; \
+     see ConfigMap openshift-config-managed/kube-cloud-config, key ca-bundle.pem";
 pub(crate) const NO_HOST_ID: &str = "the response contains no host id";
 pub(crate) const NO_INSTANCE_ID: &str = "the response contains no instance id";
 pub(crate) const NO_REFRESH_ID: &str = "the response contains no refresh id";
@@ -29,8 +30,9 @@ pub(crate) const INSTANCE_NOT_LISTED: &str =
     "instance not found yet; EC2 lists new instances with a delay";
 pub(crate) const MAY_STILL_APPEAR: &str =
     "instance not found; waiting in case EC2 lists it with a delay";
-pub(crate) const REPEATING_HOST_REQUESTS: &str = "cannot list dedicated hosts without permission ec2:DescribeHosts; \
-     repeating the last host requests, and releasing a host that results from them";
+pub(crate) const REPEATING_HOST_REQUESTS: &str = "permission ec2:DescribeHosts is missing, so dedicated hosts \
+     cannot be listed; grant it. Until then the last allocations are repeated with their tokens, \
+     and their hosts released";
 
 impl fmt::Display for AwsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -28,7 +28,9 @@ impl fmt::Display for GroupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cloud(error) => error.fmt(f),
-            Self::Changed { found } => write!(f, "group sizes changed concurrently: now {found}"),
+            Self::Changed { found } => {
+                write!(f, "group sizes changed (now {found}); deciding again")
+            }
             Self::RefreshRunning => f.write_str("an instance refresh is already running"),
         }
     }

@@ -147,13 +147,13 @@ impl Manager {
         let LeaseCustom { namespace, duration } = controller.lease;
         let namespace = namespace.unwrap_or(&self.options.lease_namespace);
         let duration = duration.unwrap_or(self.shared.timings.lease);
-        let name = Candidate {
+        let candidate = Candidate {
             controller: controller.declaration.name,
             key: ObjectKey::new(namespace, controller.declaration.lease_name()),
             identity: self.options.identity.clone(),
             take_over: self.options.take_over,
         };
-        let elector = Elector::new(name, self.shared.clone(), duration);
+        let elector = Elector::new(candidate, self.shared.clone(), duration);
         let leadership = elector.leadership();
         electing.spawn(elector.run(electing.stopping()));
         leadership

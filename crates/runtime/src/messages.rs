@@ -120,7 +120,7 @@ mod tests {
         let state = CacheState { synced: false, objects: 9, undecodable: 2, age: None, trouble };
         let mut rows: Vec<_> = configs.map(|error| ("stderr", error.to_string())).into();
         let port = io::Error::from(io::ErrorKind::AddrInUse);
-        rows.push(("stderr", cannot_listen("--health-addr", ":8081", &port)));
+        rows.push(("stderr", cannot_listen("--health-addr", ":9440", &port)));
         rows.extend(requests.map(|error| ("API request", error.to_string())));
         rows.extend([
             ("API request", not_written("machine")),

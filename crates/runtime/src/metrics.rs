@@ -67,7 +67,7 @@ impl Default for Metrics {
                 durations,
             ),
             depths: reg.add("queue_depth", "Keys in the queue"),
-            leaders: reg.add("leader", "1 if this process holds the lease"),
+            leaders: reg.add("leader", "1 if this process leads: it holds the Lease and may write"),
             lease_holders: reg.add("lease_holder", "1 for the holder of a lease"),
             writes: reg.add("writes", "Writes to Kubernetes"),
             live_reads: reg.add("live_reads", "Live reads that bypass the cache"),
@@ -89,7 +89,7 @@ impl Default for Metrics {
 
 impl Metrics {
     /// The metrics of type `M`, registered on first use. All callers share them.
-    pub fn set<M: MetricSet>(&self) -> Arc<M> {
+    pub fn of<M: MetricSet>(&self) -> Arc<M> {
         let mut sets = self.sets.lock();
         let known = sets.iter().find_map(|(_, set)| Arc::clone(set).downcast::<M>().ok());
         known.unwrap_or_else(|| {

@@ -56,7 +56,8 @@ impl Readiness {
         self.state.lock().platform = Some(what);
     }
 
-    /// One line per part. A controller that waits for a CustomResourceDefinition does not make the process unready.
+    /// Whether the process is ready, and one line per part. A controller that waits for a CustomResourceDefinition does
+    /// not make it unready, because it starts by itself.
     pub fn describe(&self, caches: &[Arc<dyn AnyCache>]) -> (bool, String) {
         let state = self.state.lock();
         let mut text = String::new();

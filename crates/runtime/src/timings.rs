@@ -29,7 +29,8 @@ pub struct Timings {
     pub lease: Duration,
     /// The same Event about an object is not repeated within this time.
     pub event_window: Duration,
-    /// The grace period of reconciles on shutdown. Releasing leases may take half of it again, and the rest a fifth.
+    /// The grace period of reconciles on shutdown. Then leases are released within half of it, and everything else
+    /// stops within a fifth.
     pub stop_grace: Duration,
 }
 
@@ -74,11 +75,12 @@ impl Timings {
         }
     }
 
-    /// How long the holder tries to renew before it steps down.
+    /// How long after it sent its last renewal the holder may write: client-go's RenewDeadline.
     pub(crate) fn renew_deadline(&self) -> Duration {
         self.lease * 2 / 3
     }
 
+    /// The time between two renewals: client-go's RetryPeriod.
     pub(crate) fn lease_retry(&self) -> Duration {
         self.lease * 2 / 15
     }

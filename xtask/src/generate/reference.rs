@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use machinist_api::resource::Resource;
 use machinist_controllers::DECLARATIONS;
 use machinist_runtime::controller::declaration::{
-    Declaration, FRAME_READS, FRAME_WRITES, Read, Write,
+    Declaration, RUNTIME_READS, RUNTIME_WRITES, Read, Write,
 };
 use machinist_runtime::metrics::{Description, Metrics};
 
@@ -34,7 +34,7 @@ fn controllers() -> String {
     text.push_str(
         "\n## All controllers\n\nThe runtime adds these requests to those of each controller.\n\n",
     );
-    text.push_str(&requests(&FRAME_READS, &FRAME_WRITES));
+    text.push_str(&requests(&RUNTIME_READS, &RUNTIME_WRITES));
     for one in DECLARATIONS {
         text.extend([format!("\n## {}\n\n{}\n\n", one.name, one.summary)]);
         text.push_str(&requests(one.reads, one.writes));
@@ -106,7 +106,7 @@ fn ownership() -> String {
          (uid, resourceVersion) are not listed.",
     );
     text.push_str("\n## All controllers\n\n");
-    text.push_str(&fields(&FRAME_WRITES));
+    text.push_str(&fields(&RUNTIME_WRITES));
     for one in DECLARATIONS {
         text.extend([format!("\n## {}\n\n{}", one.name, fields(one.writes))]);
     }

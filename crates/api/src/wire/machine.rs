@@ -56,7 +56,7 @@ pub struct MachineStatus {
     pub conditions: Vec<Condition>,
     pub error_reason: Option<String>,
     pub error_message: Option<String>,
-    /// Copies of the error fields for cluster-autoscaler.
+    /// Copy of `error_reason` for cluster-autoscaler; `failure_message` likewise.
     pub failure_reason: Option<String>,
     pub failure_message: Option<String>,
     #[serde(deserialize_with = "lenient::time")]

@@ -40,7 +40,9 @@ impl ProviderConfig {
                 required_or(&balancer.name, messages::LOAD_BALANCER)
             });
             let unknown = !matches!(balancer.kind.as_str(), "classic" | "network");
-            found.when(unknown, &format!("{path}.type"), messages::LOAD_BALANCER_TYPE);
+            found.one(unknown, &format!("{path}.type"), || {
+                required_or(&balancer.kind, messages::LOAD_BALANCER_TYPE)
+            });
         }
         found.market(self);
         found.placement(self);
@@ -96,7 +98,7 @@ impl Found {
         });
         let zone = &placement.availability_zone;
         let wrong = !zone.is_empty() && !is_word(zone);
-        self.when(wrong, "placement.availabilityZone", messages::ZONE);
+        self.one(wrong, "placement.availabilityZone", || required_or(zone, messages::ZONE));
     }
 
     fn tags(&mut self, tags: &[Tag], path: &str) {
@@ -164,8 +166,9 @@ impl Found {
 
     fn device(&mut self, device: &BlockDevice, path: &str) {
         let Some(ebs) = &device.ebs else { return };
-        let wrong = device.name().is_some_and(|name| !is_device(name));
-        self.when(wrong, &format!("{path}.deviceName"), messages::DEVICE);
+        let name = device.name().unwrap_or_default();
+        let wrong = !name.is_empty() && !is_device(name);
+        self.one(wrong, &format!("{path}.deviceName"), || required_or(name, messages::DEVICE));
         let field = |name: &str| format!("{path}.ebs.{name}");
         let sizes = ebs.sizes();
         let wrong = ebs.volume_size.is_some_and(|size| !sizes.contains(&size));

@@ -11,7 +11,7 @@ use crate::memory::Memory;
 
 /// After the last write Events may still follow.
 const BEFORE_REST: Duration = Duration::from_secs(30);
-/// Memory includes lists of everything.
+/// So frequent that the measured memory includes lists of everything.
 const LISTS: &str = "--sync-period=15s";
 /// Long enough for some of those lists.
 const LISTED: Duration = Duration::from_secs(40);

@@ -27,7 +27,7 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::ReconcileError,
         EventReason::UserValueKept,
     ],
-    metrics: |metrics| drop(metrics.set::<AnnotatorMetrics>()),
+    metrics: |metrics| drop(metrics.of::<AnnotatorMetrics>()),
 };
 
 const WRITES: &[Write] = &[

@@ -85,7 +85,7 @@ impl<S: State> Annotator<S> {
             }));
         }
         let rival = Rival::new(shared, openshift);
-        Self { sets, access, rival, settings, metrics: shared.metrics.set() }
+        Self { sets, access, rival, settings, metrics: shared.metrics.of() }
     }
 
     /// Closes the watches of unused Secrets, and drops the answers that were asked for with them.

@@ -24,8 +24,10 @@ texts! {
     pub(crate) fn unreadable(what: &dyn Display, error: &dyn Display) = "cannot read {what}: {error}";
     pub(crate) fn undecodable(what: &dyn Display, error: &dyn Display) = "cannot decode {what}: {error}";
     pub(crate) fn other_provider(platform: &str, used: &str, provider: &str) =
-        "platform {platform} uses provider {used}, not {provider}";
-    pub(crate) fn no_provider_used(platform: &str) = "no provider is used on platform {platform}";
+        "the provider spec is for provider {provider}, but platform {platform} uses provider {used}; \
+         correct its kind, or set --platform";
+    pub(crate) fn no_provider_used(platform: &str) =
+        "platform {platform} has no provider in this binary; use a binary that has one, or set --platform";
     pub(crate) fn no_cloud(provider: &str) = "provider {provider} has no cloud";
     pub(crate) fn platform_provider(platform: &str, provider: &str) = "platform {platform} uses provider {provider}";
     pub(crate) fn platform_without_provider(platform: &str) =

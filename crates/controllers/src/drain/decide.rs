@@ -26,7 +26,7 @@ pub fn decide(view: &View, now: Timestamp) -> Plan {
     }
     let node = match &view.node {
         Observed::NotAsked => return Plan::missing(Query::Node, view.timings.poll),
-        Observed::Unknown(_) => return Plan::at(Step::CannotLook, Some(view.timings.poll)),
+        Observed::Unknown(_) => return Plan::at(Step::CannotRead, Some(view.timings.poll)),
         Observed::Absent => return Plan::at(Step::NodeGone, None),
         Observed::Present(node) => node,
     };
@@ -72,7 +72,7 @@ fn empty_the_node(view: &View, node: &Node, now: Timestamp) -> Plan {
     let timings = &view.timings;
     match &view.pods {
         Observed::NotAsked => return Plan::missing(Query::Pods, timings.drain_poll),
-        Observed::Unknown(_) => return Plan::at(Step::CannotLook, Some(timings.drain_poll)),
+        Observed::Unknown(_) => return Plan::at(Step::CannotRead, Some(timings.drain_poll)),
         Observed::Absent | Observed::Present(_) => {}
     }
     let in_the_way: Vec<_> =
@@ -84,7 +84,7 @@ fn empty_the_node(view: &View, node: &Node, now: Timestamp) -> Plan {
             Observed::NotAsked if pods.any(|pod| pod.daemon_set.is_some()) => {
                 Plan::missing(Query::DaemonSets, timings.drain_poll)
             }
-            Observed::Unknown(_) => Plan::at(Step::CannotLook, Some(timings.drain_poll)),
+            Observed::Unknown(_) => Plan::at(Step::CannotRead, Some(timings.drain_poll)),
             _ => wait_for_volumes(view, now),
         };
     }
@@ -139,7 +139,7 @@ fn by_force(view: &View, node: &Node, force: Force, now: Timestamp) -> Plan {
         Observed::Unknown(failure)
             if matches!(failure.category, Category::Unavailable | Category::Throttled) =>
         {
-            return Plan { force: Some(force), ..Plan::at(Step::CannotLook, Some(pause)) };
+            return Plan { force: Some(force), ..Plan::at(Step::CannotRead, Some(pause)) };
         }
         Observed::Unknown(_) | Observed::Absent | Observed::Present(_) => {}
     }

@@ -17,7 +17,6 @@ pub(super) const CORDONING: &str = "Cordoning the node";
 pub(super) const NO_NODE: &str = "Not drained: the Machine has no node";
 pub(super) const NODE_GONE: &str = "The node does not exist";
 pub(super) const VOLUMES_NOT_LISTED: &str = "VolumeAttachments were not listed yet";
-pub(super) const NOT_READ: &str = "The node was not read yet";
 pub(super) const NODE_NOT_IDENTIFIED: &str = "it was registered again and has no provider ID yet";
 
 texts! {
@@ -129,7 +128,7 @@ mod tests {
             ("Event Normal", "DrainProceeds", draining(node)),
             (blocked, "WaitingForHooks", waiting_for_hooks(&hooks)),
             (queued, "WaitingForControlPlane", waiting_for_control_plane(&["master-1"])),
-            (retried, "Cordoning", texts(CORDONING)),
+            ("status.recycles[].message", "", texts(CORDONING)),
             (retried, "Cordoning", not_cordoned(error)),
             (waiting, "Evicting", pods_left(&[slow])),
             (retried, "EvictionBlocked", pods_left(&[refused, slow])),
@@ -138,12 +137,11 @@ mod tests {
             (waiting, "WaitingForVolumes", volumes_attached(&["pv-1"])),
             (waiting, "WaitingForVolumes", volumes_unknown(error)),
             (waiting, "WaitingForVolumes", texts(VOLUMES_NOT_LISTED)),
-            (retried, "CannotLook", texts(NOT_READ)),
-            (retried, "CannotLook", node_unreadable(node, error)),
-            (retried, "CannotLook", node_unreadable(node, &node_undecodable("spec: invalid type"))),
-            (retried, "CannotLook", node_unreadable(node, NODE_NOT_IDENTIFIED)),
-            (retried, "CannotLook", pods_unreadable(error)),
-            (retried, "CannotLook", daemon_sets_unreadable(error)),
+            (retried, "CannotRead", node_unreadable(node, error)),
+            (retried, "CannotRead", node_unreadable(node, &node_undecodable("spec: invalid type"))),
+            (retried, "CannotRead", node_unreadable(node, NODE_NOT_IDENTIFIED)),
+            (retried, "CannotRead", pods_unreadable(error)),
+            (retried, "CannotRead", daemon_sets_unreadable(error)),
             (skipped, "Skipped", texts(NO_NODE)),
             (skipped, "Skipped", excluded()),
             (done, "NodeGone", texts(NODE_GONE)),

@@ -69,7 +69,7 @@ impl Plan {
     }
 
     pub(super) fn missing(query: Query, again: Duration) -> Self {
-        Self { missing: Some(query), ..Self::at(Step::CannotLook, Some(again)) }
+        Self { missing: Some(query), ..Self::at(Step::CannotRead, Some(again)) }
     }
 
     /// When to requeue. Without a write, an immediate requeue would be a loop.

@@ -113,7 +113,7 @@ fn message(
             Observed::NotAsked | Observed::Absent => messages::VOLUMES_NOT_LISTED.to_owned(),
             Observed::Present(volumes) => messages::volumes_attached(volumes),
         },
-        Step::CannotLook => cannot_look(view),
+        Step::CannotRead => cannot_read(view),
         Step::Skipped if view.subject.excluded => messages::excluded(),
         Step::Skipped => messages::NO_NODE.to_owned(),
         Step::NodeGone => messages::NODE_GONE.to_owned(),
@@ -132,14 +132,15 @@ fn pods_left(view: &View, attempts: &HashMap<Uid, Attempt>, now: Timestamp) -> S
     messages::pods_left(&pods)
 }
 
-fn cannot_look(view: &View) -> String {
+fn cannot_read(view: &View) -> String {
     match (&view.node, &view.pods, &view.orphaned) {
         (Observed::Unknown(failure), _, _) => {
             messages::node_unreadable(node_name(view), &failure.message)
         }
         (_, Observed::Unknown(failure), _) => messages::pods_unreadable(&failure.message),
         (_, _, Observed::Unknown(failure)) => messages::daemon_sets_unreadable(&failure.message),
-        _ => messages::NOT_READ.to_owned(),
+        // Something is unread, and no condition is written.
+        _ => String::new(),
     }
 }
 
@@ -169,7 +170,7 @@ fn events(view: &View, step: Step, message: &str) -> Vec<EventNote> {
     };
     let mut events = Vec::new();
     if step.moves_pods()
-        && !before.is_some_and(|before| before.moves_pods() || before == Step::CannotLook)
+        && !before.is_some_and(|before| before.moves_pods() || before == Step::CannotRead)
     {
         let draining = messages::draining(node_name(view));
         events.push(note(EventType::Normal, EventReason::DrainProceeds, &draining));
@@ -180,7 +181,7 @@ fn events(view: &View, step: Step, message: &str) -> Vec<EventNote> {
         }
         Step::WaitingForHooks => (EventType::Normal, EventReason::DrainBlocked),
         Step::WaitingForControlPlane => (EventType::Normal, EventReason::DrainRequeued),
-        Step::Cordoning | Step::EvictionBlocked | Step::CannotLook => {
+        Step::Cordoning | Step::EvictionBlocked | Step::CannotRead => {
             (EventType::Warning, EventReason::DrainRequeued)
         }
         Step::Skipped => (EventType::Normal, EventReason::DrainSkipped),

@@ -81,7 +81,7 @@ impl Subject {
 
     /// Whether an unidentified Node is waited for no longer: the drain is forced, or its time limit is over.
     pub(super) fn is_past_deadline(&self, patience: Duration, now: Timestamp) -> bool {
-        let stored = self.stored.filter(|stored| stored.step == Step::CannotLook);
+        let stored = self.stored.filter(|stored| stored.step == Step::CannotRead);
         let since = stored.and_then(|stored| stored.since);
         let waited = since.and_then(|since| Duration::try_from(now.duration_since(since)).ok());
         self.forced || waited.is_some_and(|waited| waited >= patience)

@@ -20,7 +20,7 @@ machinist_api::named_enum! {
         /// Pods are deleted without eviction.
         Forcing,
         /// The node or its pods cannot be read.
-        CannotLook,
+        CannotRead,
         /// Done: there is nothing to drain, or the drain is disabled.
         Skipped,
         NodeGone,
@@ -59,7 +59,7 @@ impl Step {
 
     pub(super) fn severity(self) -> &'static str {
         match self {
-            Self::EvictionBlocked | Self::CannotLook | Self::Forcing => SEVERITY_WARNING,
+            Self::EvictionBlocked | Self::CannotRead | Self::Forcing => SEVERITY_WARNING,
             _ => SEVERITY_INFO,
         }
     }

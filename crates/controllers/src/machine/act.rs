@@ -172,7 +172,8 @@ impl Executor<'_> {
         Some((machine, self.controller.clouds.choose(&machine.spec).ok()?))
     }
 
-    /// Makes a cloud call, unless its failure domain pauses. An outer error means that the call was not made.
+    /// Makes a cloud call, unless its failure domain pauses, and reports the result to the failure domains. An outer
+    /// error means that the call was not made.
     async fn call<T>(
         &self,
         call: Call,

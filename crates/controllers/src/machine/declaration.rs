@@ -62,7 +62,7 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::ReconcileError,
         EventReason::Update,
     ],
-    metrics: |metrics| drop((metrics.set::<MachineMetrics>(), metrics.set::<PlatformMetrics>())),
+    metrics: |metrics| drop((metrics.of::<MachineMetrics>(), metrics.of::<PlatformMetrics>())),
 };
 
 const WRITES: &[Write] = &[

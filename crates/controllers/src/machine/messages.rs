@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use machinist_api::names::{ANNOTATION_CREATION_TIMEOUT, LABEL_CLUSTER};
 use machinist_domain::messages::span;
-pub(super) use machinist_domain::messages::{UNKNOWN_AUTHORITY, capitalized};
+pub(super) use machinist_domain::messages::{authority, capitalized};
 use machinist_domain::texts;
 use machinist_provider::cloud::Instance;
 use machinist_provider::spec::SpecError;
@@ -25,9 +25,6 @@ pub(super) const CHECKING_UNANSWERED_REQUEST: &str =
 pub(super) const NO_ANSWER_FOR_MACHINE: &str = "the provider returned no answer for this Machine";
 pub(super) const PROVIDER_PANICKED: &str = "the provider panicked; see the log of the controller";
 pub(super) const WAITING_FOR_NODE: &str = "Waiting for the node to register";
-pub(super) const MANAGED_HERE: &str = "Managed by the Machine API";
-pub(super) const MANAGED_ELSEWHERE: &str =
-    "Managed by another machine API: status.authoritativeAPI is not MachineAPI";
 
 texts! {
     pub(super) fn undecodable(error: &str) = "The Machine cannot be decoded: {error}";
@@ -46,7 +43,7 @@ texts! {
     pub(super) fn no_answer_in_time(timeout: Duration) =
         "no answer from the cloud within {}; retrying", span(timeout);
     pub(super) fn earlier_request_unanswered(error: &str) =
-        "{error}; checking whether an earlier create request was successful";
+        "an earlier create request is unanswered; checking it before this refusal counts: {error}";
     pub(super) fn pending(instance: &Instance) = "Instance {} is pending", instance.id;
     pub(super) fn stopped(instance: &Instance) =
         "Instance {} is stopped{}; start it, or delete this Machine to replace it", instance.id, why(instance);
@@ -81,7 +78,7 @@ pub(super) fn draining(step: Step) -> &'static str {
         | Step::WaitingForPods
         | Step::WaitingForVolumes
         | Step::Forcing => "Draining the node; see condition Drained",
-        Step::CannotLook => "The node or its pods cannot be read; retrying",
+        Step::CannotRead => "The node or its pods cannot be read; retrying",
         Step::Skipped => "The drain is skipped; see condition Drained",
         Step::NodeGone => "The node does not exist",
         Step::Succeeded => "The node is drained",
@@ -131,6 +128,7 @@ impl Display for Fatal {
 #[cfg(test)]
 mod tests {
     use machinist_domain::key::ObjectKey;
+    use machinist_domain::machine::MachineAuthority::{ClusterApi, MachineApi, Unknown};
     use machinist_domain::message_table::message_table;
     use machinist_domain::retry::{Category, Classified as _, Failure};
     use machinist_provider::cloud::InstanceState;
@@ -195,7 +193,11 @@ mod tests {
                 creation_timed_out(minutes(20), "No capacity in zone a"),
             ),
             (ready, "Unavailable", capitalized(&no_answer_in_time(minutes(1)))),
-            (ready, "Unavailable", earlier_request_unanswered("Parameter x is invalid")),
+            (
+                ready,
+                "Unavailable",
+                capitalized(&earlier_request_unanswered("parameter x is invalid")),
+            ),
             (failing, "Unauthorised", write_failed("403 Forbidden")),
             (ready, "WaitingForHooks", waiting_for_hooks(&hooks)),
             (ready, "Deleting", CHECKING_UNANSWERED_REQUEST.to_owned()),
@@ -220,9 +222,9 @@ mod tests {
             (unknown, "ErrorCheckingProvider", CHECKING_UNANSWERED_REQUEST.to_owned()),
             ("condition Drainable=False", "HookPresent", drain_blocked(&hooks)),
             ("condition Terminable=False", "HookPresent", termination_blocked(&hooks)),
-            ("condition Paused=False", "AuthoritativeAPIMachineAPI", MANAGED_HERE.to_owned()),
-            (paused, "AuthoritativeAPINotMachineAPI", MANAGED_ELSEWHERE.to_owned()),
-            (paused_by_mistake, "AuthoritativeAPINotMachineAPI", UNKNOWN_AUTHORITY.to_owned()),
+            ("condition Paused=False", "AuthoritativeAPIMachineAPI", authority(MachineApi)),
+            (paused, "AuthoritativeAPINotMachineAPI", authority(ClusterApi)),
+            (paused_by_mistake, "AuthoritativeAPINotMachineAPI", authority(Unknown)),
             ("Event Normal", "Create", created(&running)),
             ("Event Normal", "Update", updated(&running)),
             ("Event Normal", "Delete", INSTANCE_DELETED.to_owned()),

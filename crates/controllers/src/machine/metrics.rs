@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn has_openshift_names_and_removes_series_of_deleted_machines() {
         let all = Metrics::default();
-        let metrics = all.set::<MachineMetrics>();
+        let metrics = all.of::<MachineMetrics>();
         let key = ObjectKey::new("ns", "m");
         metrics.reached(Phase::Running, Duration::from_secs(70));
         metrics.reached(Phase::Deleting, Duration::from_secs(90));

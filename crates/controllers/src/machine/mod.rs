@@ -142,7 +142,7 @@ impl MachineController {
             authority_field: Mutex::default(),
             repairs: Arc::new(Repairs::new(Arc::clone(clock), machine_timings)),
             obey_migration: settings.obey_migration,
-            metrics: shared.metrics.set(),
+            metrics: shared.metrics.of(),
             timings: machine_timings,
             shared: Arc::clone(shared),
         }

@@ -32,7 +32,7 @@ enum Step {
     Burned,
     Invalid(Effect),
     Closed,
-    /// Outside of machinist; so is `Kill`.
+    /// The instance is changed outside of machinist.
     Drift,
     Hook,
     Unhook,
@@ -41,6 +41,7 @@ enum Step {
     /// The process dies after the cloud was called and before anything is written.
     Crash,
     Boot,
+    /// The instance is terminated outside of machinist.
     Kill,
     Later,
     Delete,

@@ -226,7 +226,7 @@ impl Executed {
         for write in writes {
             match write {
                 Write::Done(key) => self.machines.push(key),
-                Write::Skipped => self.already_exist += 1,
+                Write::Skipped => self.skipped += 1,
                 Write::DryRun => return false,
                 Write::Failed(failure) => {
                     self.failure.get_or_insert(failure);

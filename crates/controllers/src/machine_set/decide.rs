@@ -43,7 +43,8 @@ pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     if let Some(plan) = scale_up(view, desired) {
         return plan;
     }
-    // Open ordinals are given up first: no Machine is deleted while another one may be in creation.
+    // Nothing is left to create: open ordinals are given up, because no Machine is deleted while another one may be in
+    // creation.
     if !desired.window.is_closed() {
         return Plan::MoveWindow { to: desired.window.closed() };
     }
@@ -101,14 +102,15 @@ fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
         }
         // The window has its maximum width: its Machines are created first.
     }
-    // With more open ordinals than missing Machines (`replicas` was lowered), the window is closed first.
+    // With more open ordinals than missing Machines (`replicas` was lowered), the window is closed first; the Machines
+    // that are still missing get new ordinals.
     let all_wanted = open > 0 && members + open <= desired.replicas;
     all_wanted.then(|| {
         Plan::Create(view.open_ordinals.iter().copied().take(MOST_PER_RECONCILE).collect())
     })
 }
 
-/// Deletes the excess Machines, after a live list of all of them. The window is closed.
+/// Deletes the excess Machines, after a live list of all of them. Requires a closed window.
 fn scale_down(view: &View, desired: Desired, now: Timestamp) -> Plan {
     let members = view.members.len();
     let excess = members.saturating_sub(desired.replicas);

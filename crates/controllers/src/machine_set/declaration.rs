@@ -38,7 +38,7 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::Released,
         EventReason::Scaled,
     ],
-    metrics: |metrics| drop(metrics.set::<MachineSetMetrics>()),
+    metrics: |metrics| drop(metrics.of::<MachineSetMetrics>()),
 };
 
 const WRITES: &[Write] = &[

@@ -1,6 +1,5 @@
 use machinist_api::names::ANNOTATION_ORDINALS;
-use machinist_domain::machine::MachineAuthority;
-use machinist_domain::messages::UNKNOWN_AUTHORITY;
+pub(super) use machinist_domain::messages::authority;
 use machinist_domain::texts;
 
 use super::error::Refusal;
@@ -41,15 +40,8 @@ texts! {
     pub(super) fn template_spec(error: &serde_json::Error) = "spec.template.spec: {error}";
     pub(super) fn status_failed(cause: &str) = "Cannot update the status: {cause}";
     pub(super) fn none_deletable(excess: usize) =
-        "Cannot scale down by {excess}: no Machine of the set can be decoded";
-}
-
-/// The wording is OpenShift's.
-pub(super) fn authority(authority: MachineAuthority) -> String {
-    match authority.as_str() {
-        Some(api) => format!("The AuthoritativeAPI is set to {api}"),
-        None => UNKNOWN_AUTHORITY.to_owned(),
-    }
+        "Cannot scale down by {excess}: no Machine of the set can be decoded; \
+         correct the Machines, or delete them by hand";
 }
 
 pub(super) fn refusal(refusal: &Refusal) -> String {
@@ -66,7 +58,7 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
             format!("spec.deletePolicy must be Random, Newest or Oldest (got {policy:?})")
         }
         Refusal::Window(error) => {
-            format!("Annotation {ANNOTATION_ORDINALS} is invalid: {error}")
+            format!("Annotation {ANNOTATION_ORDINALS} is invalid: {error}; remove the annotation")
         }
     }
 }
@@ -76,6 +68,7 @@ mod tests {
     use machinist_api::names::{
         ERROR_INVALID_CONFIGURATION, REASON_MACHINE_API, REASON_NOT_MACHINE_API,
     };
+    use machinist_domain::machine::MachineAuthority;
     use machinist_domain::message_table::message_table;
     use machinist_domain::ordinals::Window;
     use machinist_domain::report::EventReason;

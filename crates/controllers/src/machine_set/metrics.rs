@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn shows_the_counts_of_the_status_and_removes_them_with_the_set() {
         let (all, key) = (Metrics::default(), ObjectKey::new("ns", "s"));
-        let metrics = all.set::<MachineSetMetrics>();
+        let metrics = all.of::<MachineSetMetrics>();
         let status = MachineSetStatus {
             replicas: Some(3),
             available: Some(1),

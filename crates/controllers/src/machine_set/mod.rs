@@ -102,7 +102,7 @@ impl MachineSetController {
             lists: Lists::default(),
             counts_written: Remembered::default(),
             clock: Arc::clone(&shared.clock),
-            metrics: shared.metrics.set(),
+            metrics: shared.metrics.of(),
             settings,
             authority_field: Mutex::default(),
             queue: OnceLock::new(),

@@ -76,7 +76,8 @@ impl fmt::Display for Plan {
             Self::MoveWindow { to } => write!(f, "reserve ordinals {to}"),
             Self::Create(ordinals) => {
                 let first = ordinals.first().copied().unwrap_or_default();
-                write!(f, "create {} Machines from ordinal {first}", ordinals.len())
+                let plural = if ordinals.len() == 1 { "" } else { "s" };
+                write!(f, "create {} Machine{plural} from ordinal {first}", ordinals.len())
             }
             Self::List => f.write_str("list Machines before deleting some"),
             Self::Delete(machines) => write!(f, "delete {}", names(machines)),
@@ -97,7 +98,7 @@ pub enum Outcome {
 pub struct Executed {
     /// The Machines that were created, deleted, adopted or released.
     pub machines: Vec<ObjectKey>,
-    /// How many names to create already existed: created by an earlier attempt, or by another user.
-    pub already_exist: usize,
+    /// Writes that were not needed: the name to create exists, or the Machine to claim is gone.
+    pub skipped: usize,
     pub failure: Option<Failure>,
 }

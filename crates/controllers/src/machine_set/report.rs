@@ -38,7 +38,8 @@ pub(super) fn report(
     if complete { report } else { hold_back_counts(report, view.hold_counts) }
 }
 
-/// Otherwise a set of thousands would be updated hundreds of times while it scales. The requeue makes up for it.
+/// Delays a status update that changes only counts: otherwise a set of thousands would be updated hundreds of times
+/// while it scales. The requeue makes up for it.
 fn hold_back_counts(mut report: Report, hold: Duration) -> Report {
     let only_counts = report.status.as_ref().is_some_and(status::is_only_counts);
     if !only_counts || hold.is_zero() {
@@ -207,7 +208,7 @@ impl ReportBuilder<'_> {
                 retry: self.requeue(),
             },
         };
-        if executed.already_exist > 0 && report.retry.is_none() {
+        if executed.skipped > 0 && report.retry.is_none() {
             report.retry = Some(Retry::Soon);
         }
         if !executed.machines.is_empty() {

@@ -33,7 +33,7 @@ pub struct View {
     /// Ordinals in the window for which no Machine exists.
     pub open_ordinals: Vec<u64>,
     pub highest_ordinal: Option<u64>,
-    /// Whether the Machines were listed live for this generation of the set.
+    /// Whether the Machines were listed live for this generation of the set, and no Machine was deleted since.
     pub listed: bool,
     /// How long to hold back a status update that changes only counts.
     pub hold_counts: Duration,
@@ -58,7 +58,7 @@ pub struct Seen {
 pub(super) type ReadySince = Option<Timestamp>;
 
 impl Seen {
-    /// May be in the past; `None` if it is not ready or the time is unknown.
+    /// When it has been ready for `min_ready`, possibly in the past; `None` if it is not ready or the time is unknown.
     pub fn available_at(&self, min_ready: SignedDuration) -> Option<Timestamp> {
         match self.ready? {
             _ if min_ready.is_zero() => Some(Timestamp::MIN),

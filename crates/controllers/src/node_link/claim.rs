@@ -7,7 +7,8 @@ use machinist_domain::machine::Phase;
 
 use crate::kinds::{Machine, Node};
 
-/// `node` has the provider ID or an address of `machine`; `is_there`: a Node of that name exists.
+/// Whether `node`, which has the provider ID or an address of `machine`, may be linked to it. `is_there`: whether a
+/// Node of a given name exists.
 pub(super) fn is_claim(
     machine: &Machine,
     node: &Node,

@@ -148,7 +148,7 @@ impl PlatformRule {
                 (&**platform, "none", text)
             }
         };
-        self.shared.metrics.set::<PlatformMetrics>().show(platform, provider);
+        self.shared.metrics.of::<PlatformMetrics>().show(platform, provider);
         if matches!(selection, Selection::NoProvider { .. }) {
             tracing::warn!("{text}");
         } else {
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(Selection::Any.refusal("sim"), None);
         assert_eq!(only("Cloud", "cloud").refusal("cloud"), None);
         let refusal = only("Cloud", "cloud").refusal("sim").unwrap();
-        assert!(refusal.contains("Cloud") && refusal.contains("not sim"), "{refusal}");
+        assert!(refusal.contains("Cloud") && refusal.contains("for provider sim"), "{refusal}");
         assert!(no_provider("Azure").refusal("cloud").unwrap().contains("Azure"));
     }
 }

@@ -78,5 +78,5 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::Recycled,
         EventReason::WouldRecycle,
     ],
-    metrics: |metrics| drop(metrics.set::<RecyclerMetrics>()),
+    metrics: |metrics| drop(metrics.of::<RecyclerMetrics>()),
 };

@@ -35,7 +35,7 @@ impl fmt::Display for Refusal {
             Self::Pattern(text) => {
                 write!(
                     f,
-                    "spec.match.message must be a text or a regular expression (got {text:?})"
+                    "spec.match.message must be a valid regex, or contains for plain text (got {text:?})"
                 )
             }
             Self::Schedule(text) => write!(
@@ -91,7 +91,7 @@ pub(super) fn in_progress(groups: &[String], trouble: &[String]) -> String {
 
 pub(super) fn held(group: &str, hold: &Hold) -> String {
     match hold {
-        Hold::Active => format!("{group} is being recycled"),
+        Hold::Active => format!("The recycle of {group} has just ended; its cool-down begins"),
         Hold::Elsewhere(recycler) => {
             format!("{group} is being recycled by EventRecycler {recycler}")
         }

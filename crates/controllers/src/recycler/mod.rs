@@ -122,7 +122,7 @@ impl RecyclerController {
             ),
             abandoned: Arc::default(),
             timings,
-            metrics: shared.metrics.set(),
+            metrics: shared.metrics.of(),
         }
     }
 }

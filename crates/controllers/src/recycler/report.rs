@@ -218,6 +218,10 @@ impl<'a> ReportBuilder<'a> {
             return no("DryRun", messages::dry_run(&group));
         }
         match self.plan.held.first() {
+            // Its recycle ends in this reconcile; the condition is true before.
+            Some((group, hold @ Hold::Active)) => {
+                no("CoolDown", messages::held(&self.names.of(group), hold))
+            }
             Some((group, hold)) => no(hold.reason(), messages::held(&self.names.of(group), hold)),
             None => no("Idle", String::new()),
         }

@@ -1,4 +1,5 @@
-//! Lists a kind into the store, later (the resync) to correct it. A list without a resourceVersion is consistent.
+//! Lists a kind page by page into the store: the first list fills it, later ones (the resync) correct it. A list
+//! without a resourceVersion is consistent.
 
 use machinist_api::resource::push_encoded;
 use machinist_domain::key::{ObjectKey, Version};

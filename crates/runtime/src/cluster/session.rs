@@ -1,5 +1,6 @@
-//! kube's typed `Api` is not used, because it hides lenient types, undecodable objects in a list, `Retry-After`, and a
-//! deadline per request. kube's retries are disabled: the queue decides when to retry.
+//! Requests to one API server with one user agent. kube's typed `Api` is not used, because it hides lenient types,
+//! undecodable objects in a list, `Retry-After`, and a deadline per request. kube's retries are disabled: the queue
+//! decides when to retry.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -124,8 +124,8 @@ impl Write {
     }
 }
 
-/// What the frame writes for every controller: Events and the Lease.
-pub const FRAME_WRITES: [Write; 3] = [
+/// What the runtime writes for every controller: Events and the Lease.
+pub const RUNTIME_WRITES: [Write; 3] = [
     Write::new(
         "create",
         EVENTS,
@@ -143,8 +143,8 @@ pub const FRAME_WRITES: [Write; 3] = [
 
 const LEASE_FIELDS: Names = &["spec", "metadata.annotations[machinist.dev/holder]"];
 
-/// What the frame reads for every controller.
-pub const FRAME_READS: [Read; 1] = [Read::new(CUSTOM_RESOURCE_DEFINITIONS, &["list", "watch"])
+/// What the runtime reads for every controller.
+pub const RUNTIME_READS: [Read; 1] = [Read::new(CUSTOM_RESOURCE_DEFINITIONS, &["list", "watch"])
     .because("Metadata only: whether the required kinds are served.")];
 
 impl Declaration {

@@ -1,5 +1,5 @@
-//! Bounded workers, one reconcile per key at a time, requeues as reported. Workers run only while the controller may
-//! write. On shutdown a worker finishes its reconcile in the grace period.
+//! Runs the reconciles of one controller: bounded workers, one reconcile per key at a time, requeues as reported.
+//! Workers run only while the controller may write. On shutdown a worker finishes its reconcile in the grace period.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

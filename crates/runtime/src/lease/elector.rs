@@ -35,7 +35,7 @@ pub(crate) struct Candidate {
 
 #[derive(Debug)]
 pub(crate) struct Elector {
-    name: Candidate,
+    candidate: Candidate,
     shared: Arc<Shared>,
     session: Session,
     timings: Timings,
@@ -49,11 +49,11 @@ pub(crate) struct Elector {
 }
 
 impl Elector {
-    pub(crate) fn new(name: Candidate, shared: Arc<Shared>, duration: Duration) -> Self {
-        shared.metrics.leader(name.controller, false);
-        shared.readiness.lease_is_held(name.controller, &name.key, "", false);
+    pub(crate) fn new(candidate: Candidate, shared: Arc<Shared>, duration: Duration) -> Self {
+        shared.metrics.leader(candidate.controller, false);
+        shared.readiness.lease_is_held(candidate.controller, &candidate.key, "", false);
         Self {
-            name,
+            candidate,
             session: shared.control.session(UserAgent::LEASE),
             timings: Timings { lease: duration, ..shared.timings },
             observed: Observation::nothing(shared.clock.uptime()),
@@ -82,10 +82,11 @@ impl Elector {
             let mut elect = pin!(self.elect(&stop));
             stop.run_until_cancelled(elect.as_mut()).await;
             let deadline = clock.uptime() + patience;
+            // An acquisition in flight may still be executed and leave a Lease that is renewed by no process: wait for
+            // its answer, but not longer than `patience`.
             tokio::select! {
                 biased;
                 _ = taking.wait_for(|taking| !taking) => {}
-                // A cancelled acquisition may still be executed and leave an orphaned lease: wait for its answer.
                 () = elect => {}
                 () = tokio::time::sleep(patience) => {}
             }
@@ -95,53 +96,53 @@ impl Elector {
     }
 
     async fn elect(&mut self, stop: &CancellationToken) {
-        let mut force = self.name.take_over;
+        let mut take_over = self.candidate.take_over;
         loop {
-            let until = self.follow(force).await;
+            let until = self.follow(take_over).await;
             if stop.is_cancelled() {
                 return;
             }
-            force = false;
+            take_over = false;
             self.lead(until).await;
         }
     }
 
     /// Returns when the lease is acquired, with the deadline for writes without a renewal.
-    async fn follow(&mut self, force: bool) -> Duration {
+    async fn follow(&mut self, take_over: bool) -> Duration {
         let mut news = None;
         self.look().await;
         loop {
-            let step = self.next_step(force);
+            let step = self.next_step(take_over);
             let (me, duration, now) =
-                (&self.name.identity, self.timings.lease, self.shared.clock.now());
+                (&self.candidate.identity, self.timings.lease, self.shared.clock.now());
             let lease = match &step {
                 Step::Wait(expiry) => {
                     self.watch_until(*expiry, &mut news).await;
                     continue;
                 }
-                Step::Create => record::first(&self.name.key, me, duration, now),
+                Step::Create => record::first(&self.candidate.key, me, duration, now),
                 Step::Take(record) | Step::TakeOver(record) => record.held_by(me, duration, now),
             };
             let sent = self.shared.clock.uptime();
             if let Step::TakeOver(record) = &step {
                 // Before it is sent, and never shortened: the takeover may succeed although its answer is lost.
                 self.quiet_until = self.quiet_until.max(sent + record.lasts(duration));
-                let (lease, from) = (&self.name.key, &record.holder);
+                let (lease, from) = (&self.candidate.key, &record.holder);
                 tracing::warn!(%lease, from, "taking over the lease; its holder gets the time to notice");
             }
             if self.take(&lease, step == Step::Create).await {
                 return sent + self.timings.renew_deadline();
             }
             // Usually another process was faster, and there is a lease to watch. Otherwise the next attempt waits.
-            if !matches!(self.next_step(force), Step::Wait(_)) {
+            if !matches!(self.next_step(take_over), Step::Wait(_)) {
                 tokio::time::sleep(self.pause()).await;
                 self.look().await;
             }
         }
     }
 
-    fn next_step(&self, force: bool) -> Step {
-        let claim = Claim { me: &self.name.identity, duration: self.timings.lease, force };
+    fn next_step(&self, take_over: bool) -> Step {
+        let claim = Claim { me: &self.candidate.identity, duration: self.timings.lease, take_over };
         decide(&self.observed, claim, self.shared.clock.uptime())
     }
 
@@ -150,7 +151,7 @@ impl Elector {
         self.taking.send_replace(true);
         let taken = self.write(lease, create).await;
         if let Err(error) = &taken {
-            tracing::debug!(%error, lease = %self.name.key, "lease not acquired");
+            tracing::debug!(%error, lease = %self.candidate.key, "lease not acquired");
             self.look().await;
         }
         self.taking.send_replace(false);
@@ -177,7 +178,7 @@ impl Elector {
                 return self.lost("it was deleted");
             };
             let now = self.shared.clock.now();
-            let lease = record.held_by(&self.name.identity, self.timings.lease, now);
+            let lease = record.held_by(&self.candidate.identity, self.timings.lease, now);
             // Half of what is left, so that one attempt without an answer leaves time for another.
             let patience = until.saturating_sub(sent) / 2;
             match tokio::time::timeout(patience, self.write(&lease, false)).await {
@@ -185,12 +186,12 @@ impl Elector {
                     until = sent + self.timings.renew_deadline();
                 }
                 Err(_) => {
-                    tracing::warn!(lease = %self.name.key, "no answer to the renewal; retrying");
+                    tracing::warn!(lease = %self.candidate.key, "no answer to the renewal; retrying");
                 }
                 Ok(Err(WriteError::Api(ApiError::Refused { code: 404 | 409, .. }))) => {
                     // Another holder, a deleted Lease, or a lost answer: read the Lease.
                     self.look().await;
-                    if self.observed.holder() != self.name.identity {
+                    if self.observed.holder() != self.candidate.identity {
                         let gone = self.observed.record.is_none();
                         let why = if gone { "it was deleted" } else { "another process holds it" };
                         return self.lost(why);
@@ -203,7 +204,7 @@ impl Elector {
                     repeat = !repeated;
                 }
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, lease = %self.name.key, "lease not renewed; retrying");
+                    tracing::warn!(%error, lease = %self.candidate.key, "lease not renewed; retrying");
                 }
             }
         }
@@ -211,43 +212,43 @@ impl Elector {
 
     fn may_write(&self, until: Duration) {
         if self.until.send_replace(Some(until)).is_none() {
-            tracing::info!(controller = self.name.controller, lease = %self.name.key, "leading");
-            self.shared.metrics.leader(self.name.controller, true);
+            let Candidate { controller, key, .. } = &self.candidate;
+            tracing::info!(controller, lease = %key, "leading");
+            self.shared.metrics.leader(controller, true);
         }
     }
 
-    /// Reports the loss once; the right to write has expired before.
+    /// Revokes the right to write, if it has not expired already, and reports the loss once.
     fn lost(&self, reason: &str) {
         if self.until.send_replace(None).is_some() {
-            tracing::warn!(controller = self.name.controller, lease = %self.name.key, reason, "lost the lease");
-            self.shared.metrics.leader(self.name.controller, false);
+            let Candidate { controller, key, .. } = &self.candidate;
+            tracing::warn!(controller, lease = %key, reason, "lost the lease");
+            self.shared.metrics.leader(controller, false);
         }
     }
 
     async fn release(&self, deadline: Duration) {
         self.until.send_replace(None);
-        self.shared.metrics.leader(self.name.controller, false);
-        let ours = |record: &&Record| record.holder == self.name.identity;
+        self.shared.metrics.leader(self.candidate.controller, false);
+        let ours = |record: &&Record| record.holder == self.candidate.identity;
         let Some(record) = self.observed.record.as_ref().filter(ours) else { return };
         // A write without an answer may still be executed after another process leads.
         let given_up = *self.unanswered.lock();
         let since = |at| self.shared.clock.uptime().saturating_sub(at);
+        let lease = &self.candidate.key;
         if given_up.is_some_and(|at| since(at) < self.timings.lease) {
-            tracing::warn!(lease = %self.name.key, "lease not released, it has to expire: a write is in flight");
+            tracing::warn!(%lease, "lease not released, it has to expire: a write is in flight");
             return;
         }
         if self.shared.clock.uptime() < self.quiet_until {
-            let lease = &self.name.key;
             tracing::warn!(%lease, "lease not released, it has to expire: the former holder may still write");
             return;
         }
         let patience = deadline.saturating_sub(self.shared.clock.uptime());
         match tokio::time::timeout(patience, self.give_back(record)).await {
-            Ok(Ok(())) => tracing::info!(lease = %self.name.key, "lease released"),
-            Ok(Err(error)) => {
-                tracing::warn!(%error, lease = %self.name.key, "lease not released");
-            }
-            Err(_) => tracing::warn!(lease = %self.name.key, "lease not released in time"),
+            Ok(Ok(())) => tracing::info!(%lease, "lease released"),
+            Ok(Err(error)) => tracing::warn!(%error, %lease, "lease not released"),
+            Err(_) => tracing::warn!(%lease, "lease not released in time"),
         }
     }
 
@@ -259,7 +260,7 @@ impl Elector {
             other => return other.map(drop),
         }
         match self.read().await? {
-            Some(record) if record.holder == self.name.identity => {
+            Some(record) if record.holder == self.candidate.identity => {
                 self.send(&record.released(self.shared.clock.now()), false, plan).await.map(drop)
             }
             _ => Ok(()),
@@ -279,8 +280,8 @@ impl Elector {
         if holder == before {
             return;
         }
-        let ours = holder == self.name.identity;
-        let Candidate { controller, key, .. } = &self.name;
+        let ours = holder == self.candidate.identity;
+        let Candidate { controller, key, .. } = &self.candidate;
         if !ours && !holder.is_empty() {
             tracing::info!(controller, lease = %key, holder, "following");
         }
@@ -290,7 +291,7 @@ impl Elector {
 
     async fn send(&self, lease: &Value, create: bool, plan: &str) -> Result<Record, WriteError> {
         let verb = if create { Verb::Create } else { Verb::Replace };
-        let write = Write::whole(verb, LEASES, &self.name.key, lease);
+        let write = Write::whole(verb, LEASES, &self.candidate.key, lease);
         // Writing the Lease cannot require the lease.
         let leadership = Leadership::NotNeeded;
         let gateway = &self.shared.gateway;
@@ -303,7 +304,7 @@ impl Elector {
             match self.read().await {
                 Ok(record) => return self.see(record),
                 Err(error) => {
-                    tracing::warn!(%error, lease = %self.name.key, "cannot read the lease");
+                    tracing::warn!(%error, lease = %self.candidate.key, "cannot read the lease");
                     if self.until.borrow().is_some_and(|until| self.shared.clock.uptime() >= until)
                     {
                         self.lost("it could not be read in time");
@@ -315,7 +316,7 @@ impl Elector {
     }
 
     async fn read(&self) -> Result<Option<Record>, ApiError> {
-        let path = LEASES.object_path(&self.name.key.namespace, &self.name.key.name);
+        let path = LEASES.object_path(&self.candidate.key.namespace, &self.candidate.key.name);
         match self.session.get(&path, "application/json", self.timings.request).await {
             Ok(body) => Record::parse(&body).map(Some),
             Err(ApiError::Refused { code: 404, .. }) => Ok(None),
@@ -333,7 +334,7 @@ impl Elector {
         match seen {
             Ok(record) => self.see(record),
             Err(error) => {
-                tracing::debug!(%error, lease = %self.name.key, "watch of the lease failed");
+                tracing::debug!(%error, lease = %self.candidate.key, "watch of the lease failed");
                 *news = None;
                 let left = expiry.saturating_sub(self.shared.clock.uptime());
                 tokio::time::sleep(self.pause().min(left)).await;
@@ -353,9 +354,9 @@ impl Elector {
     }
 
     async fn open_watch(&self) -> Result<Lines, ApiError> {
-        let mut path = LEASES.collection_path(Some(&self.name.key.namespace));
+        let mut path = LEASES.collection_path(Some(&self.candidate.key.namespace));
         path.push_str("?watch=true&fieldSelector=metadata.name%3D");
-        push_encoded(&mut path, &self.name.key.name);
+        push_encoded(&mut path, &self.candidate.key.name);
         if let Some(record) = &self.observed.record {
             path.push_str("&resourceVersion=");
             push_encoded(&mut path, &record.version);

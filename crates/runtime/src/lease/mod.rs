@@ -16,8 +16,6 @@ pub use self::leadership::Leadership;
 /// Namespace and duration of a Lease, if not the defaults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeaseCustom {
-    /// The namespace.
     pub namespace: Option<&'static str>,
-    /// The duration.
     pub duration: Option<Duration>,
 }

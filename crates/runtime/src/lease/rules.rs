@@ -42,7 +42,7 @@ pub(super) struct Claim<'a> {
     pub(super) me: &'a str,
     /// The duration, if the holder states none.
     pub(super) duration: Duration,
-    pub(super) force: bool,
+    pub(super) take_over: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(super) fn decide(observed: &Observation, claim: Claim<'_>, now: Duration) ->
     match (&observed.record, &observed.deleted) {
         (Some(record), _) => match held(record, observed.changed) {
             None => Step::Take(record.clone()),
-            Some(_) if claim.force => Step::TakeOver(record.clone()),
+            Some(_) if claim.take_over => Step::TakeOver(record.clone()),
             Some(expiry) => Step::Wait(expiry),
         },
         (None, Some((last, deleted))) => held(last, *deleted).map_or(Step::Create, Step::Wait),
@@ -80,7 +80,7 @@ pub(super) fn decide(observed: &Observation, claim: Claim<'_>, now: Duration) ->
 mod tests {
     use super::*;
 
-    const ME: Claim<'_> = Claim { me: "me", duration: Duration::from_secs(120), force: false };
+    const ME: Claim<'_> = Claim { me: "me", duration: Duration::from_secs(120), take_over: false };
 
     /// A Lease as client-go writes it.
     fn record_for(holder: &str, version: &str, seconds: Option<u32>) -> Record {
@@ -132,8 +132,8 @@ mod tests {
 
     #[test]
     fn deleted_lease_is_created_only_when_its_holder_must_have_stopped() {
-        for force in [false, true] {
-            let claim = Claim { force, ..ME };
+        for take_over in [false, true] {
+            let claim = Claim { take_over, ..ME };
             let mut observed = Observation::nothing(at(0));
             observed.see(Some(record("other", "1")), at(100));
             observed.see(None, at(105));
@@ -178,16 +178,16 @@ mod tests {
     }
 
     #[test]
-    fn forced_takeover_differs_only_for_a_held_lease() {
-        let force = Claim { force: true, ..ME };
+    fn takeover_differs_only_for_a_held_lease() {
+        let claim = Claim { take_over: true, ..ME };
         let mut observed = Observation::nothing(at(0));
-        assert_eq!(decide(&observed, force, at(0)), Step::Create);
+        assert_eq!(decide(&observed, claim, at(0)), Step::Create);
         observed.see(Some(record("other", "1")), at(1));
-        assert_eq!(decide(&observed, force, at(1)), Step::TakeOver(record("other", "1")));
-        assert_eq!(decide(&observed, force, at(16)), Step::Take(record("other", "1")));
+        assert_eq!(decide(&observed, claim, at(1)), Step::TakeOver(record("other", "1")));
+        assert_eq!(decide(&observed, claim, at(16)), Step::Take(record("other", "1")));
         observed.see(Some(record("", "2")), at(17));
-        assert_eq!(decide(&observed, force, at(17)), Step::Take(record("", "2")));
+        assert_eq!(decide(&observed, claim, at(17)), Step::Take(record("", "2")));
         observed.see(Some(record("me", "3")), at(18));
-        assert_eq!(decide(&observed, force, at(18)), Step::Take(record("me", "3")));
+        assert_eq!(decide(&observed, claim, at(18)), Step::Take(record("me", "3")));
     }
 }

@@ -26,7 +26,8 @@ pub enum Sample {
 }
 
 impl Sample {
-    /// `MACHINIST_CRASH` is `all` (`make crash`) or n; the offset is `MACHINIST_CRASH_OFFSET`, or else from the commit.
+    /// `MACHINIST_CRASH` is `all` (`make crash`) or n (default 5); the offset is `MACHINIST_CRASH_OFFSET`, or else from
+    /// the commit.
     pub fn from_env() -> Result<Self> {
         let wanted = std::env::var(SAMPLE).ok();
         match parse(wanted.as_deref())? {

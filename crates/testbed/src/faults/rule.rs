@@ -151,7 +151,7 @@ impl Effect {
         Self::Answer { code: 429, retry_after: Some(retry_after) }
     }
 
-    /// If not, the rule is not used up by it.
+    /// Whether the effect applies to this request; if not, the rule is not used up by it.
     pub(super) fn can_touch(&self, request: &ApiRequest) -> bool {
         match self {
             Self::DelayEvents(_) | Self::HideEvents(_) => request.verb == Verb::Watch,

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use machinist_runtime::controller::declaration::{Declaration, FRAME_WRITES, Write};
+use machinist_runtime::controller::declaration::{Declaration, RUNTIME_WRITES, Write};
 
 use super::touches::Touch;
 
@@ -39,7 +39,7 @@ pub fn claims(declaration: &Declaration) -> BTreeSet<Claim> {
             path: path.to_owned(),
         }
     };
-    let writes = declaration.writes.iter().chain(&FRAME_WRITES);
+    let writes = declaration.writes.iter().chain(&RUNTIME_WRITES);
     writes.flat_map(|write| write.fields.iter().map(move |path| claim(write, path))).collect()
 }
 

@@ -166,7 +166,7 @@ fn waits_or_skips_before_the_drain_begins() {
     let gone = with(view(Vec::new()), |view| view.node = Observed::Absent);
     check("gone", &gone, Step::NodeGone, &[], None);
     let unknown = with(view(Vec::new()), |view| view.node = Observed::Unknown(failure()));
-    check("unknown", &unknown, Step::CannotLook, &[], Some(20));
+    check("unknown", &unknown, Step::CannotRead, &[], Some(20));
 }
 
 #[test]
@@ -281,9 +281,9 @@ fn waits_for_volumes_up_to_the_limit() {
 #[test]
 fn an_unreadable_node_is_not_empty() {
     let pods = with(view(Vec::new()), |view| view.pods = Observed::Unknown(failure()));
-    check("pods", &pods, Step::CannotLook, &[], Some(5));
+    check("pods", &pods, Step::CannotRead, &[], Some(5));
     let sets = with(view(vec![daemon("d")]), |view| view.orphaned = Observed::Unknown(failure()));
-    check("DaemonSets", &sets, Step::CannotLook, &[], Some(5));
+    check("DaemonSets", &sets, Step::CannotRead, &[], Some(5));
     let orphans = with(view(vec![daemon("d")]), |view| {
         view.orphaned = Observed::Present(BTreeSet::from([ObjectKey::new("ns", "set")]));
     });
@@ -320,7 +320,7 @@ fn forces_after_the_time_limit() {
             view.pods = Observed::Unknown(Failure { category, ..failure() });
         })
     };
-    check("blind for now", &blind(Category::Unavailable), Step::CannotLook, &[], Some(5));
+    check("blind for now", &blind(Category::Unavailable), Step::CannotRead, &[], Some(5));
     check("blind for good", &blind(Category::Unauthorised), Step::Forced, &[], None);
 }
 

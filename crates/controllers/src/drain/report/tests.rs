@@ -142,7 +142,7 @@ fn reports_nothing_while_something_is_unread() {
     });
     let (plan, nothing) = (decide(&late, now()), Outcome::default());
     let unread = report(&late, &plan, &nothing, now());
-    assert_eq!(unread.step, Step::CannotLook);
+    assert_eq!(unread.step, Step::CannotRead);
     assert_eq!((unread.condition, unread.events.len()), (None, 0));
     assert!(plan.again(&nothing).is_some_and(|again| !again.is_zero()), "it is read soon");
     let given_up = with(view(Vec::new()), |view| {
@@ -172,6 +172,6 @@ fn reports_why_the_node_is_unreadable() {
         view.pods = Observed::Unknown(machinist_domain::retry::Failure { category, ..failure() });
     });
     let (step, message, events) = told(&blind, &Outcome::default());
-    assert_eq!((step, events), (Step::CannotLook, vec!["DrainRequeued"]));
+    assert_eq!((step, events), (Step::CannotRead, vec!["DrainRequeued"]));
     assert!(message.starts_with("Cannot list the pods of the node"), "{message}");
 }

@@ -9,7 +9,7 @@ use machinist_api::names::{
     REASON_NOT_MACHINE_API, SEVERITY_ERROR, SEVERITY_INFO, SEVERITY_WARNING,
 };
 use machinist_domain::conditions::Condition;
-use machinist_domain::machine::Phase;
+use machinist_domain::machine::{MachineAuthority, Phase};
 use machinist_domain::observed::Observed;
 use machinist_domain::report::{EventNote, EventReason, ReconcileResult};
 use machinist_domain::retry::{Classified as _, Retry};
@@ -50,8 +50,8 @@ impl Facts {
         let mut facts = Self {
             phase: deleting.or(view.machine.status.phase),
             paused: view.rules.obey_migration.then(|| {
-                let (reason, text) = (REASON_MACHINE_API, messages::MANAGED_HERE);
-                Condition::no(CONDITION_PAUSED, SEVERITY_INFO, reason, text)
+                let text = messages::authority(MachineAuthority::MachineApi);
+                Condition::no(CONDITION_PAUSED, SEVERITY_INFO, REASON_MACHINE_API, text)
             }),
             ..Self::default()
         };
@@ -192,19 +192,18 @@ impl Facts {
     }
 
     fn nothing_done(&mut self, view: &View, reason: &Reason) {
-        let text = match reason {
+        let text = messages::authority(view.authority());
+        match reason {
             Reason::Failed => return,
             Reason::Undecodable(_) | Reason::Deleting => {
                 self.is_silent = true;
                 return;
             }
-            Reason::ManagedElsewhere => messages::MANAGED_ELSEWHERE,
+            Reason::ManagedElsewhere => {}
             Reason::UnknownAuthority => {
-                let text = messages::UNKNOWN_AUTHORITY;
-                self.warn(EventReason::FailedValidate, "Validate", text);
-                text
+                self.warn(EventReason::FailedValidate, "Validate", text.as_str());
             }
-        };
+        }
         self.paused = Some(Condition::yes(CONDITION_PAUSED).because(REASON_NOT_MACHINE_API, text));
         self.phase = view.machine.status.phase;
     }
@@ -337,7 +336,8 @@ fn observe_again(view: &View, instance: &Instance, ready: &Condition) -> Option<
     look.into_iter().chain(repair).min()
 }
 
-/// Whether a Node is expected to be linked shortly. If none is, the status is written a little later.
+/// Whether a Node is expected to be linked shortly (the instance runs and the status was just written), so that one
+/// status write is saved. If none is linked, it is written a little later.
 fn is_joining(view: &View, instance: &Instance, now: Timestamp) -> bool {
     let poll = view.rules.timings.poll;
     let patience = if view.node.is_some() { poll } else { poll / 4 };

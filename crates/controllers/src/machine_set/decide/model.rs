@@ -1,6 +1,7 @@
-//! Late watches, lost answers, crashes between any two writes, users who scale and delete, name collisions. The model
-//! assumes what the runtime guarantees and no more: own writes are in the cache at once, a key with a lost answer is
-//! read live, a write with a resourceVersion fails on a conflict, a new process lists everything first.
+//! Model test with late watches, lost answers, crashes between any two writes, users who scale and delete, and name
+//! collisions: never more Machines than were desired, and in the end exactly those. The model assumes what the runtime
+//! guarantees and no more: own writes are in the cache at once, a key with a lost answer is read live, a write with a
+//! resourceVersion fails on a conflict, a new process lists everything first.
 
 use std::collections::{BTreeMap, BTreeSet};
 

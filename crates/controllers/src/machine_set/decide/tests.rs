@@ -19,7 +19,7 @@ fn reserves_ordinals_before_creating_and_closes_the_window_before_deleting() {
     for (replicas, window, existing, open, expected) in [
         (3, "0..0", 0, &[][..], "reserve ordinals 0..3"),
         (3, "0..3", 0, &[0, 1, 2], "create 3 Machines from ordinal 0"),
-        (3, "0..3", 2, &[1], "create 1 Machines from ordinal 1"),
+        (3, "0..3", 2, &[1], "create 1 Machine from ordinal 1"),
         (3, "0..3", 3, &[], "close the window (3..3)"),
         (3, "3..3", 3, &[], "no-op: all Machines exist"),
         // Scale up: ordinals of existing Machines leave the window, open ones stay in it.
@@ -32,11 +32,11 @@ fn reserves_ordinals_before_creating_and_closes_the_window_before_deleting() {
         (1, "0..3", 3, &[], "close the window (3..3)"),
         (2, "3..3", 3, &[], "delete m2"),
         (0, "3..3", 0, &[], "no-op: all Machines exist"),
-        // Another user has the name of one ordinal.
+        // Another user has the name of one ordinal: it is neither a member nor open.
         (3, "0..3", 2, &[], "reserve ordinals 3..4"),
         // The window has its maximum width: its Machines are created first.
         (9999, "0..0", 0, &[], "reserve ordinals 0..4096"),
-        (9999, "0..4096", 4095, &[0], "create 1 Machines from ordinal 0"),
+        (9999, "0..4096", 4095, &[0], "create 1 Machine from ordinal 0"),
     ] {
         assert_eq!(
             plan(replicas, window, existing, open),

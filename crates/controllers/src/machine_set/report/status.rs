@@ -1,5 +1,6 @@
-//! Counts are those after the reconcile. `observedGeneration` is advanced only when a reconcile without a failure ends
-//! with the desired number of Machines: a client that waits for it sees the spec applied, not just read.
+//! The status as a patch of what differs. Counts are those after the reconcile. `observedGeneration` is advanced only
+//! when a reconcile without a failure ends with the desired number of Machines: a client that waits for it sees the
+//! spec applied, not just read.
 
 use std::collections::HashSet;
 
@@ -28,6 +29,7 @@ pub(super) struct Changes<'a> {
     pub(super) deleted: &'a [ObjectKey],
 }
 
+/// What the condition `ReplicaFailure` reports.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Problem<'a> {
     None,

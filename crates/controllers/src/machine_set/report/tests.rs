@@ -31,7 +31,7 @@ fn run_plan(set: &Value, members: Vec<Member>, plan: Plan) -> Report {
 }
 
 fn executed(plan: Plan, machines: &[&str], failure: Option<Failure>) -> (Plan, Outcome) {
-    (plan, Outcome::Executed(Executed { machines: keys(machines), already_exist: 0, failure }))
+    (plan, Outcome::Executed(Executed { machines: keys(machines), skipped: 0, failure }))
 }
 
 fn create(machines: &[&str], failure: Option<Failure>) -> (Plan, Outcome) {
@@ -223,7 +223,7 @@ fn reports_a_failed_claim_until_it_is_over_and_applies_the_rest_of_the_spec() {
 
 #[test]
 fn requeues_soon_after_name_collisions_and_outdated_plans() {
-    let executed = Executed { already_exist: 1, ..Executed::default() };
+    let executed = Executed { skipped: 1, ..Executed::default() };
     for outcome in [Outcome::Executed(executed), Outcome::Outdated] {
         let done = (Plan::Create(Vec::new()), outcome);
         assert_eq!(run(&settled(), members(3), &done).retry, Some(Retry::Soon));

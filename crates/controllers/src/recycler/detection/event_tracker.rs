@@ -115,7 +115,8 @@ impl EventTracker {
         self.tracked.lock().remove(key);
     }
 
-    /// All changes up to `position` are noted; a change from a watch is at the position itself.
+    /// Notes a change of an Event. `position`: all changes up to it are noted; a change from a watch is at the position
+    /// itself.
     pub(crate) fn event_changed(
         &self,
         before: Option<&Entry<Event>>,

@@ -29,8 +29,8 @@ fn all_messages() {
         let place = "Event Warning RecycleRefused, condition Recycling=False";
         rows.push((place, "Refused", cannot_recycle("workers", &refusal)));
     }
+    rows.push(("condition Recycling=False", "CoolDown", held("workers", &Hold::Active)));
     for hold in [
-        Hold::Active,
         Hold::Elsewhere("night-shift".into()),
         Hold::CoolDown(now()),
         Hold::Concurrency,

@@ -61,7 +61,8 @@ impl Refusal {
     }
 }
 
-/// `is_active` is whether a recycle is stored anywhere: the mark of an EventRecycler that belongs to none is resumed.
+/// The recycle to begin with. `is_active` is whether a recycle is stored anywhere: the mark of an EventRecycler that
+/// belongs to none is resumed.
 pub fn begin(
     request: &Request,
     group: &Group,

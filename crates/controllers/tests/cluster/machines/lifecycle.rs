@@ -170,7 +170,7 @@ async fn a_node_that_was_registered_anew_is_drained_once_it_says_where_it_runs(
     let again = serde_json::from_value(json!({"metadata": {"name": name}}))?;
     world.nodes().create(&PostParams::default(), &again).await?;
     world.patch_machine("m", json!({"spec": {"lifecycleHooks": null}})).await?;
-    let unclear = |machine: &_| condition(machine, "Drained") == "False/CannotLook";
+    let unclear = |machine: &_| condition(machine, "Drained") == "False/CannotRead";
     let machine = world.until_machine("m", "it is not clear whose the node is", unclear).await?;
     assert!(message(&machine, "Drained").contains("has no provider ID yet"));
     assert_eq!(world.cloud().live(), 1);

@@ -234,7 +234,7 @@ async fn lost_host_is_found_by_its_token_without_list_permission() {
     };
     assert!(error.message.contains("ec2:DescribeHosts"), "{error}");
     let told = told.last().unwrap();
-    assert!(told.contains("ec2:DescribeHosts") && told.contains("repeating"), "{told}");
+    assert!(told.contains("ec2:DescribeHosts") && told.contains("repeated"), "{told}");
     field.delete(&machine).await;
     assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
 }

@@ -44,7 +44,7 @@ async fn a_platform_without_a_provider_is_said_and_stops_nothing() -> Result<()>
         let conditions = machine.data["status"]["conditions"].as_array().cloned();
         let conditions = conditions.context("no conditions yet")?;
         let told = conditions.iter().filter_map(|condition| condition["message"].as_str());
-        ensure!(told.into_iter().any(|told| told.contains("platform Azure")), "{conditions:?}");
+        ensure!(told.into_iter().any(|told| told.contains("Platform Azure")), "{conditions:?}");
         Ok(())
     })
     .await?;
