@@ -46,7 +46,7 @@ pub(crate) enum Command {
     /// Run a Kubernetes API and a simulated cloud on this machine, with sample objects, until Ctrl-C.
     #[cfg(feature = "playground")]
     Playground(PlaygroundArguments),
-    /// Add scale-from-zero annotations to MachineSet manifests, without a cluster or credentials.
+    /// Add scale-from-zero annotations to MachineSet manifests, by default without a cluster or credentials.
     Annotate(AnnotateArguments),
     /// List instance types.
     Catalogue(CatalogueArguments),
@@ -163,7 +163,7 @@ pub(crate) struct AnnotateArguments {
     pub(crate) output: Option<ManifestFormat>,
     #[command(flatten)]
     pub(crate) annotations: AnnotationArguments,
-    /// Replace capacity annotations that were set by hand.
+    /// Replace `capacity.cluster-autoscaler.kubernetes.io/` annotations that were set by hand.
     #[arg(long)]
     pub(crate) overwrite: bool,
     /// Source of the capacity of instance types.
@@ -224,7 +224,7 @@ pub(crate) struct PlaygroundArguments {
     /// Start everything, prove that it works, stop everything, and exit.
     #[arg(long)]
     pub(crate) once: bool,
-    /// Number of machines in the simulated cloud.
+    /// Number of Machines in the MachineSet `fleet`.
     #[arg(long, default_value_t = 3, value_name = "N")]
     pub(crate) machines: u32,
     /// Failure mode of the simulated cloud.

@@ -13,10 +13,11 @@ texts! {
     pub(super) fn never_ready(mode: &str) =
         "--once cannot be combined with --fail={mode}: the machines do not stay up";
     pub(super) fn usage(kubeconfig: &Path, fleet: &str, sample: &str) =
-        "the Kubernetes API runs until Ctrl-C. In another terminal:\n\n  export KUBECONFIG={}\n  \
+        "the Kubernetes API runs until Ctrl-C. In another terminal:\n\n  {}\n  \
          kubectl get machines,machinesets,nodes\n  kubectl scale machineset {fleet} --replicas=5\n  \
          kubectl edit machineset {sample}\n",
-        kubeconfig.display();
+        export(kubeconfig);
+    pub(super) fn export(kubeconfig: &Path) = "export KUBECONFIG={}", kubeconfig.display();
     pub(super) fn instances(count: usize) = "instances in the cloud: {count}";
     pub(super) fn samples_proved(count: usize) =
         "proved: {count} MachineSets have capacity annotations, or an Event with the reason why not";

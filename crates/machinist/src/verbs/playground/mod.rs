@@ -18,6 +18,7 @@ use kube::{Api, ResourceExt as _};
 use machinist_api::machine_set::MachineSet;
 use machinist_control_plane::ControlPlane;
 use machinist_runtime::shutdown;
+use rustix::termios::{Winsize, tcgetwinsize};
 use tokio_util::sync::CancellationToken;
 
 use self::fleet::Fleet;
@@ -64,10 +65,7 @@ async fn play(arguments: PlaygroundArguments, stop: CancellationToken) -> anyhow
     controllers_ended?;
     user_ended?;
     drop(control_plane);
-    if arguments.once {
-        say(messages::STOPPED)?;
-    }
-    Ok(())
+    say(messages::STOPPED)
 }
 
 async fn use_it(
@@ -87,8 +85,9 @@ async fn use_it(
         return Fleet::create(&client, cloud, &arguments).await?.prove().await;
     }
     let fleet = Fleet::create(&client, cloud, &arguments).await?;
-    say(&messages::usage(control_plane.kubeconfig_path(), fleet::NAME, samples::FIRST))?;
-    watch(&sets, &fleet, stop).await
+    let kubeconfig = control_plane.kubeconfig_path();
+    say(&messages::usage(kubeconfig, fleet::NAME, samples::FIRST))?;
+    watch(&sets, &fleet, &messages::export(kubeconfig), stop).await
 }
 
 async fn prove(sets: &Api<MachineSet>) -> anyhow::Result<()> {
@@ -111,6 +110,7 @@ async fn prove(sets: &Api<MachineSet>) -> anyhow::Result<()> {
 async fn watch(
     sets: &Api<MachineSet>,
     fleet: &Fleet,
+    export: &str,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
     let mut shown = String::new();
@@ -119,7 +119,10 @@ async fn watch(
     while !stop.is_cancelled() {
         // Errors are expected while the API server stops.
         if let (Ok(rows), Ok(machines)) = (rows(sets).await, fleet.table(terminal).await) {
-            let tables = format!("{}\n\n{machines}", view::tables(&rows));
+            let mut tables = format!("{}\n\n{machines}", view::tables(&rows));
+            if let Some(Winsize { ws_row, ws_col, .. }) = size() {
+                tables = view::fit(&format!("{tables}\n\n{export}"), ws_row, ws_col);
+            }
             if tables != shown {
                 // Overwrites the old tables, unless there are log lines below them.
                 let writes = logging::writes();
@@ -135,6 +138,11 @@ async fn watch(
         stop.run_until_cancelled(pause).await;
     }
     Ok(())
+}
+
+/// Unless output is no terminal, or one that does not say it.
+fn size() -> Option<Winsize> {
+    tcgetwinsize(std::io::stdout()).ok().filter(|size| size.ws_row > 0 && size.ws_col > 0)
 }
 
 async fn rows(sets: &Api<MachineSet>) -> anyhow::Result<Vec<Row>> {

@@ -87,6 +87,12 @@ pub(super) fn table(headings: &[&str], mut rows: Vec<Vec<String>>) -> String {
     crate::verbs::table::table(headings, rows).trim_end().to_owned()
 }
 
+/// The last lines, none wrapped: a view is redrawn from its first line, which must be below the terminal's first row.
+pub(super) fn fit(text: &str, rows: u16, columns: u16) -> String {
+    let lines: Vec<_> = text.lines().map(|line| cut(line, columns.max(1).into())).collect();
+    lines[lines.len().saturating_sub(rows.saturating_sub(2).into())..].join("\n")
+}
+
 pub(super) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
@@ -100,6 +106,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_view_that_is_larger_than_the_terminal_is_cut() {
+        assert_eq!(fit("a\nb\nfour", 24, 80), "a\nb\nfour");
+        assert_eq!(fit("a\nb\nfour", 4, 3), "b\nfo…");
+        assert_eq!(fit("a\nb\nfour", 0, 0), "");
+    }
 
     fn row(note: &str) -> Row {
         Row {
