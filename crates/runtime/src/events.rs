@@ -159,18 +159,11 @@ fn topic(uid: &Uid, reason: EventReason) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use machinist_domain::report::EventType;
-
     use super::*;
     use crate::clock::ManualClock;
 
     fn note(text: &str) -> EventNote {
-        EventNote {
-            event_type: EventType::Warning,
-            reason: EventReason::FailedUpdate,
-            action: "Annotate",
-            note: text.to_owned(),
-        }
+        EventNote::warning(EventReason::FailedUpdate, "Annotate", text)
     }
 
     #[test]

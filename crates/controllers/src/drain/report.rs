@@ -7,11 +7,13 @@ use machinist_api::names::CONDITION_DRAINED;
 use machinist_domain::conditions::Condition;
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::observed::Observed;
-use machinist_domain::report::{EventNote, EventReason, EventType};
+use machinist_domain::report::{EventNote, EventReason};
 
 use super::plan::{CordonOutcome, Outcome, Plan};
 use super::snapshot::View;
 use super::{Attempt, Pod, PodAction, Step, messages};
+
+const ACTION: &str = "Drain";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrainReport {
@@ -162,33 +164,29 @@ fn events(view: &View, step: Step, message: &str) -> Vec<EventNote> {
     if before == Some(step) {
         return Vec::new();
     }
-    let note = |event_type, reason, note: &str| EventNote {
-        event_type,
-        reason,
-        action: "Drain",
-        note: note.to_owned(),
-    };
     let mut events = Vec::new();
     if step.moves_pods()
         && !before.is_some_and(|before| before.moves_pods() || before == Step::CannotRead)
     {
         let draining = messages::draining(node_name(view));
-        events.push(note(EventType::Normal, EventReason::DrainProceeds, &draining));
+        events.push(EventNote::normal(EventReason::DrainProceeds, ACTION, draining));
     }
-    let (event_type, reason) = match step {
+    let normal = |reason| EventNote::normal(reason, ACTION, message);
+    let warning = |reason| EventNote::warning(reason, ACTION, message);
+    let event = match step {
         Step::Evicting | Step::WaitingForPods | Step::WaitingForVolumes | Step::Forcing => {
             return events;
         }
-        Step::WaitingForHooks => (EventType::Normal, EventReason::DrainBlocked),
-        Step::WaitingForControlPlane => (EventType::Normal, EventReason::DrainRequeued),
+        Step::WaitingForHooks => normal(EventReason::DrainBlocked),
+        Step::WaitingForControlPlane => normal(EventReason::DrainRequeued),
         Step::Cordoning | Step::EvictionBlocked | Step::CannotRead => {
-            (EventType::Warning, EventReason::DrainRequeued)
+            warning(EventReason::DrainRequeued)
         }
-        Step::Skipped => (EventType::Normal, EventReason::DrainSkipped),
-        Step::NodeGone | Step::Succeeded => (EventType::Normal, EventReason::DrainSucceeded),
-        Step::VolumesLeft | Step::Forced => (EventType::Warning, EventReason::DrainForced),
+        Step::Skipped => normal(EventReason::DrainSkipped),
+        Step::NodeGone | Step::Succeeded => normal(EventReason::DrainSucceeded),
+        Step::VolumesLeft | Step::Forced => warning(EventReason::DrainForced),
     };
-    events.push(note(event_type, reason, message));
+    events.push(event);
     events
 }
 

@@ -71,7 +71,7 @@ pub(super) fn retry(
 
 #[cfg(test)]
 mod tests {
-    use machinist_domain::report::{EventReason, EventType};
+    use machinist_domain::report::EventReason;
 
     use super::*;
 
@@ -112,12 +112,7 @@ mod tests {
     }
 
     fn note(text: usize) -> EventNote {
-        EventNote {
-            event_type: EventType::Normal,
-            reason: EventReason::Annotated,
-            action: "Annotate",
-            note: text.to_string(),
-        }
+        EventNote::normal(EventReason::Annotated, "Annotate", text.to_string())
     }
 
     #[test]

@@ -12,7 +12,7 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
-use machinist_domain::report::{EventNote, EventReason, EventType, ReconcileResult, Report};
+use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
 use machinist_domain::retry::Retry;
 use machinist_runtime::cache::kind::Kind;
 use machinist_runtime::cache::store::Entry;
@@ -104,12 +104,7 @@ impl Controller for Seer {
         Report {
             result: ReconcileResult::Changed,
             status: Some(json!({"seen": "yes"})),
-            events: vec![EventNote {
-                event_type: EventType::Normal,
-                reason: EventReason::Annotated,
-                action: "See",
-                note: "seen".to_owned(),
-            }],
+            events: vec![EventNote::normal(EventReason::Annotated, "See", "seen")],
             retry: again,
         }
     }

@@ -10,7 +10,7 @@ use machinist_api::wire::MetadataOnly;
 use machinist_domain::annotations::AnnotationChange;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
-use machinist_domain::report::{EventNote, EventReason, EventType, ReconcileResult, Report};
+use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
 use machinist_domain::retry::{Classified, Retry};
 use machinist_runtime::cache::kind::{Kind, Stored};
 use machinist_runtime::cache::store::Entry;
@@ -98,12 +98,8 @@ fn report(snapshot: &Labelled, plan: &Plan, failed: Option<Retry>) -> Report {
         (_, Some(retry)) => Report { retry: Some(retry), ..Report::quiet(ReconcileResult::Failed) },
         (Plan::NoOp, None) => Report::quiet(ReconcileResult::Settled),
         (Plan::Annotate(_), None) => {
-            let event = EventNote {
-                event_type: EventType::Normal,
-                reason: EventReason::Annotated,
-                action: "Annotate",
-                note: messages::annotated(snapshot.labels),
-            };
+            let text = messages::annotated(snapshot.labels);
+            let event = EventNote::normal(EventReason::Annotated, "Annotate", text);
             Report { events: vec![event], ..Report::quiet(ReconcileResult::Changed) }
         }
     }

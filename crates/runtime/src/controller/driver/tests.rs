@@ -60,12 +60,7 @@ impl Controller for Talker {
 
     fn report(&self, _: &Meta, _: &&'static str, (): &(), _: Timestamp) -> Report {
         let first = self.reconciles.fetch_add(1, Ordering::Relaxed) == 0;
-        let note = |reason| EventNote {
-            event_type: EventType::Normal,
-            reason,
-            action: "Talk",
-            note: "news".to_owned(),
-        };
+        let note = |reason| EventNote::normal(reason, "Talk", "news");
         let events = [EventReason::Annotated, EventReason::ArchitectureReplaced].map(note);
         let events = if first { events.to_vec() } else { Vec::new() };
         Report { events, retry: self.retry, ..Report::quiet(ReconcileResult::Changed) }
