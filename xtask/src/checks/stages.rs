@@ -9,7 +9,7 @@ use crate::repo::Repo;
 
 const FOLDER: &str = "crates/controllers/src";
 const STAGES: &[&str] =
-    &["observe", "snapshot", "decide", "plan", "act", "report", "error", "messages"];
+    &["declaration", "observe", "snapshot", "decide", "plan", "act", "report", "error", "messages"];
 
 pub(crate) fn check(repo: &Repo) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
@@ -48,7 +48,7 @@ mod tests {
         write("kinds/mod.rs", "");
         write("a/mod.rs", "impl Controller for A {}");
         write("a/decide/mod.rs", "");
-        for stage in ["observe", "snapshot", "plan", "act", "report", "messages"] {
+        for stage in ["declaration", "observe", "snapshot", "plan", "act", "report", "messages"] {
             write(&format!("a/{stage}.rs"), "");
         }
         let found = check(&repo).unwrap();
