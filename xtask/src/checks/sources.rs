@@ -1,6 +1,7 @@
 //! Rules for every Rust file: length, width of lines, length of the module docs, module names. And for every text file:
-//! words that the Kubernetes documentation does not use.
+//! width of comments and prose, and words that the Kubernetes documentation does not use.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::Result;
@@ -16,8 +17,20 @@ const LINE_WIDTH: usize = 120;
 const MODULE_DOCS: usize = 10;
 const EMPTY_NAMES: &[&str] =
     &["common", "helper", "helpers", "misc", "shared", "stuff", "util", "utils"];
-/// Files beside Rust in which people write.
-const TEXTS: &[&str] = &["md", "toml", "tsv", "yaml"];
+/// How the paths of files beside Rust end in which people write.
+const TEXTS: &[&str] = &[
+    ".md",
+    ".py",
+    ".toml",
+    ".tsv",
+    ".txt",
+    ".yaml",
+    ".ci/run",
+    "Dockerfile",
+    "Makefile",
+    "pin-kubernetes",
+];
+const GENERATED: &str = "docs/reference/";
 /// Assembled from halves, so that this file passes its own check.
 const BANNED_WORDS: &[&str] = &[
     concat!("no", "body"),
@@ -36,13 +49,17 @@ pub(crate) fn check(repo: &Repo) -> Result<Vec<Finding>> {
         }
     }
     for file in repo.tracked_files()?.iter().filter(|file| is_text(file)) {
-        findings.extend(banned_words(file, &repo.read(file)?));
+        let text = repo.read(file)?;
+        findings.extend(banned_words(file, &text));
+        if !file.starts_with(GENERATED) {
+            findings.extend(wide_prose(file, &text));
+        }
     }
     Ok(findings)
 }
 
 fn is_text(file: &str) -> bool {
-    Path::new(file).extension().is_some_and(|it| TEXTS.iter().any(|text| it == *text))
+    TEXTS.iter().any(|end| file.ends_with(end))
 }
 
 fn inspect(file: &str, text: &str) -> Vec<Finding> {
@@ -64,15 +81,38 @@ fn inspect(file: &str, text: &str) -> Vec<Finding> {
         findings.push(Finding::of(file, advice));
     }
     for (number, line) in text.lines().enumerate() {
-        let width = line.chars().count();
         // A regular expression in a raw string cannot be broken.
-        if width > LINE_WIDTH && !line.contains(" = r\"") {
-            let advice = format!("{width} characters (limit {LINE_WIDTH})");
-            findings.push(Finding::at(file, number + 1, advice));
+        if !line.contains(" = r\"") {
+            findings.extend(wide(file, number, line));
         }
     }
     findings.extend(banned_words(file, text));
     findings
+}
+
+/// Comments, prose of Markdown, and Python. Tables, code blocks and long addresses cannot be broken.
+fn wide_prose(file: &str, text: &str) -> Vec<Finding> {
+    let has_address = |line: &str| line.split(' ').any(|word| word.len() > LINE_WIDTH / 2);
+    let mut code = false;
+    let prose = text.lines().enumerate().filter(|(_, line)| {
+        let line = line.trim_start();
+        match Path::new(file).extension().and_then(OsStr::to_str) {
+            Some("md") => {
+                code ^= line.starts_with("```");
+                !code && !line.starts_with('|')
+            }
+            Some("py") => true,
+            _ => line.starts_with('#'),
+        }
+    });
+    let prose = prose.filter(|(_, line)| !has_address(line));
+    prose.filter_map(|(number, line)| wide(file, number, line)).collect()
+}
+
+fn wide(file: &str, number: usize, line: &str) -> Option<Finding> {
+    let width = line.chars().count();
+    let advice = || format!("{width} characters (limit {LINE_WIDTH})");
+    (width > LINE_WIDTH).then(|| Finding::at(file, number + 1, advice()))
 }
 
 fn banned_words(file: &str, text: &str) -> Vec<Finding> {
@@ -123,10 +163,26 @@ mod tests {
 
     #[test]
     fn banned_words_are_found_in_other_text_files() {
-        let files = ["a.md", "b/Cargo.toml", "refusals.tsv", "d.yaml", "a.rs", "a.json", "LICENSE"];
-        assert_eq!(files.map(is_text), [true, true, true, true, false, false, false]);
+        let texts = ["a.md", "b/Cargo.toml", "refusals.tsv", "d.yaml", ".ci/run", "Dockerfile"];
+        assert_eq!(texts.map(is_text), [true; 6]);
+        assert_eq!(["a.rs", "a.json", "LICENSE"].map(is_text), [false; 3]);
         let found = banned_words("a.md", &format!("ok\nAsk {}.\n", BANNED_WORDS[2]));
         assert_eq!(found.iter().map(|finding| finding.line).collect::<Vec<_>>(), [Some(2)]);
+    }
+
+    #[test]
+    fn wide_comments_and_prose_are_found_in_other_text_files() {
+        let words = "word ".repeat(30);
+        let lines = |file, text: &str| {
+            let found = wide_prose(file, text);
+            found.iter().filter_map(|finding| finding.line).collect::<Vec<_>>()
+        };
+        let text = format!("{words}\n# {words}\n| {words}\n```sh\n{words}\n```\n- {words}\n");
+        assert_eq!(lines("a.md", &text), [1, 2, 7]);
+        assert_eq!(lines("a.yaml", &text), [2]);
+        assert_eq!(lines("a.py", &text), [1, 2, 3, 5, 7]);
+        let address = "x".repeat(90);
+        assert!(lines("a.md", &format!("See [it](https://{address}), {words}")).is_empty());
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl Rules {
         for Rule { group, resource, names, verbs, why } in &self.0 {
             let verbs: Vec<_> = VERBS.into_iter().filter(|verb| verbs.contains(verb)).collect();
             let group = if group.is_empty() { "\"\"" } else { group };
-            text.extend(why.iter().map(|why| format!("  # {why}\n")));
+            text.extend(why.iter().map(|why| comment(why)));
             text.extend([format!("  - apiGroups: [{group}]\n    resources: [{resource}]\n")]);
             if !names.is_empty() {
                 text.extend([format!("    resourceNames: [{}]\n", names.join(", "))]);
@@ -125,6 +125,20 @@ impl Rules {
         }
         text
     }
+}
+
+/// A comment above a rule, with at most 120 characters per line.
+fn comment(why: &str) -> String {
+    let mut text = String::new();
+    let mut line = String::from("  #");
+    for word in why.split(' ') {
+        if line.len() + 1 + word.len() > 120 {
+            text = format!("{text}{line}\n");
+            line.truncate(3);
+        }
+        line.extend([" ", word]);
+    }
+    format!("{text}{line}\n")
 }
 
 impl Installation {

@@ -1,7 +1,8 @@
 """moto for tests that bring their own images, and perhaps a thousand machines.
 
-Amazon's images, over a thousand in each region, are not loaded. Tags are looked up: moto itself goes through all tags of the region for
-every resource that it shows. Requests come one at a time (upstream.rs), and a thread for each costs more than most answers.
+Amazon's images, over a thousand in each region, are not loaded. Tags are looked up: moto itself goes through all tags
+of the region for every resource that it shows. Requests come one at a time (upstream.rs), and a thread for each costs
+more than most answers.
 """
 
 import os
