@@ -14,6 +14,7 @@ use super::mark::Mark;
 use super::messages;
 use crate::drain;
 use crate::kinds::Node;
+use crate::recycler::RecyclerTimings;
 
 #[derive(Debug, Clone)]
 pub struct Snapshot {
@@ -57,7 +58,7 @@ impl Default for Settings {
             drain_timeout: timeout,
             max_unavailable: 1,
             dry_run: false,
-            settle: Duration::from_secs(1),
+            settle: RecyclerTimings::default().settle,
         }
     }
 }
