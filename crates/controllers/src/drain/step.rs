@@ -3,7 +3,7 @@
 use machinist_api::names::{SEVERITY_INFO, SEVERITY_WARNING};
 
 machinist_api::named_enum! {
-    /// A step of a drain. Reasons are never renamed: alerts depend on them.
+    /// A step of a drain. Stored conditions have these reasons: `read` must know the old name of a renamed one.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum Step {
         /// A preDrain hook blocks it.
@@ -35,6 +35,8 @@ machinist_api::named_enum! {
 impl Step {
     /// Reads a reason; `None` for those of other controllers, such as OpenShift's `DrainError`.
     pub fn read(reason: &str) -> Option<Self> {
+        // Its name before it was renamed, which the status of a Machine may still have.
+        let reason = if reason == "CannotLook" { Self::CannotRead.as_str() } else { reason };
         Self::ALL.into_iter().find(|step| step.as_str() == reason)
     }
 
@@ -75,5 +77,10 @@ mod tests {
             assert_eq!(Step::read(step.as_str()), Some(step));
         }
         assert_eq!(Step::read("DrainError"), None);
+    }
+
+    #[test]
+    fn reads_the_old_name_of_a_renamed_reason() {
+        assert_eq!(Step::read("CannotLook"), Some(Step::CannotRead));
     }
 }
