@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn verdicts_follow_the_rounded_figures() {
+    fn results_follow_the_rounded_figures() {
         let mut report = Report::new("x");
         report.add("ratio", 1.300_04, Target::AtMost(1.3));
         report.add("writes", 1.0, Target::Exactly(1.0));

@@ -107,8 +107,8 @@ impl Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = if self.failed == 0 { "ok" } else { "FAILED" };
-        writeln!(f, "=== {}: {verdict} in {}s", self.name, self.took.as_secs())?;
+        let result = if self.failed == 0 { "ok" } else { "FAILED" };
+        writeln!(f, "=== {}: {result} in {}s", self.name, self.took.as_secs())?;
         f.write_str(self.output.trim_end())
     }
 }

@@ -12,7 +12,7 @@ use crate::cloud::{
     ProviderStatus, Reach,
 };
 
-pub(super) type Verdict = Result<(), String>;
+pub(super) type Checked = Result<(), String>;
 
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -25,7 +25,7 @@ pub(super) struct Scene<'a> {
     cluster: Arc<str>,
 }
 
-pub(super) fn ensure(holds: bool, message: impl FnOnce() -> String) -> Verdict {
+pub(super) fn ensure(holds: bool, message: impl FnOnce() -> String) -> Checked {
     if holds { Ok(()) } else { Err(message()) }
 }
 
@@ -68,7 +68,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    pub(super) async fn prepare(&self, machine: &mut MachineRef) -> Verdict {
+    pub(super) async fn prepare(&self, machine: &mut MachineRef) -> Checked {
         machine.status = expect("prepare", self.cloud.prepare(machine).await)?;
         Ok(())
     }
@@ -118,7 +118,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Deletes until it is gone, and checks that nothing exists.
-    pub(super) async fn delete(&self, machine: &MachineRef) -> Verdict {
+    pub(super) async fn delete(&self, machine: &MachineRef) -> Checked {
         let start = Instant::now();
         loop {
             match expect("delete", self.cloud.delete(machine).await)? {
@@ -138,7 +138,7 @@ impl<'a> Scene<'a> {
         self.bed.truth(&machine.uid).await
     }
 
-    pub(super) async fn ensure_existing(&self, machine: &MachineRef, wanted: usize) -> Verdict {
+    pub(super) async fn ensure_existing(&self, machine: &MachineRef, wanted: usize) -> Checked {
         let found = self.truth(machine).await.iter().filter(|found| found.exists).count();
         ensure(found == wanted, || format!("{found} instances exist instead of {wanted}"))
     }

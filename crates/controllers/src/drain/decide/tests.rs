@@ -474,7 +474,7 @@ proptest! {
         prop_assert_ne!(plan.again(&Outcome::default()), Some(Duration::ZERO));
     }
 
-    /// If everything that is asked for happens, a drain ends, and it gets closer to its end with every pass.
+    /// If everything that is asked for happens, a drain ends, and it gets closer to its end with every reconcile.
     #[test]
     fn every_drain_makes_progress(pods in any_pods(), unreachable: bool) {
         let mut view = view(pods);

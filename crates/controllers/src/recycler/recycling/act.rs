@@ -123,9 +123,9 @@ impl Executor<'_> {
 
     async fn drain(&self, drains: &[(InstanceId, drain::Plan)]) -> Outcome {
         let mut all = Vec::new();
-        for (id, verdict) in drains {
+        for (id, plan) in drains {
             if let Some(view) = self.snapshot.drains.get(id) {
-                let done = self.recycling.drainer.act(view, verdict, self.writer).await;
+                let done = self.recycling.drainer.act(view, plan, self.writer).await;
                 all.push((id.clone(), done));
             }
         }

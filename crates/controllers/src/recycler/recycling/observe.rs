@@ -102,16 +102,16 @@ impl Recycling {
         };
         let view = self.drainer.observe(subject).await;
         let now = self.clock.now();
-        let verdict = drain::decide(&view, now);
+        let plan = drain::decide(&view, now);
         let mut volume_waits = self.volume_waits.lock();
-        if verdict.step != Step::WaitingForVolumes {
+        if plan.step != Step::WaitingForVolumes {
             volume_waits.remove(uid);
         } else if let Some(volumes) = view.volumes.present()
             && waits.is_none_or(|waits| waits.volumes != *volumes)
         {
             volume_waits.insert(uid.clone(), VolumeWait { since: now, volumes: volumes.clone() });
         }
-        if verdict.is_done() {
+        if plan.is_done() {
             self.drainer.forget(uid);
         }
         view

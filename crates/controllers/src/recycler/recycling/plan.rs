@@ -66,8 +66,8 @@ impl fmt::Display for Plan {
             Self::Terminate(termination) => write!(f, "terminate {}", termination.instance),
             Self::Drain(drains) => {
                 let mut between = "";
-                for (instance, verdict) in drains {
-                    write!(f, "{between}{instance}: {verdict}")?;
+                for (instance, plan) in drains {
+                    write!(f, "{between}{instance}: {plan}")?;
                     between = "; ";
                 }
                 Ok(())

@@ -55,8 +55,8 @@ pub fn report(
         }
         (_, Outcome::Outdated) => quiet(Some(Retry::Soon)),
         (_, Outcome::DryRun) => quiet(Some(Retry::Again(poll))),
-        (Plan::Drain(verdicts), Outcome::Drained(done)) => {
-            let (why, again) = drained(snapshot, verdicts, done, now);
+        (Plan::Drain(drains), Outcome::Drained(done)) => {
+            let (why, again) = drained(snapshot, drains, done, now);
             with_message(quiet(Some(Retry::Again(again.unwrap_or(poll)))), why)
         }
         (_, Outcome::Done | Outcome::Nothing | Outcome::Drained(_)) => {
@@ -89,32 +89,32 @@ fn with_message(mut report: RecycleReport, why: Option<String>) -> RecycleReport
 fn draining(snapshot: &Snapshot, now: Timestamp) -> Option<String> {
     let active = snapshot.recycle.instances.iter();
     let active = active.filter(|instance| instance.state == InstanceState::Draining);
-    let verdicts = active.filter_map(|instance| {
+    let drains = active.filter_map(|instance| {
         let id = InstanceId::from(instance.id.as_str());
-        let verdict = drain::decide(snapshot.drains.get(&id)?, now);
-        Some((id, verdict))
+        let plan = drain::decide(snapshot.drains.get(&id)?, now);
+        Some((id, plan))
     });
-    drained(snapshot, &verdicts.collect::<Vec<_>>(), &[], now).0
+    drained(snapshot, &drains.collect::<Vec<_>>(), &[], now).0
 }
 
 /// What drains wait for after these results, and when to continue them.
 fn drained(
     snapshot: &Snapshot,
-    verdicts: &[(InstanceId, drain::Plan)],
+    drains: &[(InstanceId, drain::Plan)],
     done: &[(InstanceId, drain::Outcome)],
     now: Timestamp,
 ) -> (Option<String>, Option<Duration>) {
     let (mut messages, mut pauses) = (Vec::new(), Vec::new());
     let nothing = drain::Outcome::default();
-    for (id, verdict) in verdicts {
+    for (id, plan) in drains {
         let Some(view) = snapshot.drains.get(id) else { continue };
         let done = done.iter().find(|(of, _)| of == id).map_or(&nothing, |(_, done)| done);
-        let condition = drain::report(view, verdict, done, now).condition;
+        let condition = drain::report(view, plan, done, now).condition;
         if let Some(message) = condition.and_then(|condition| condition.message) {
             let node = snapshot.node(&id.0).map_or(&id.0, |node| &node.meta.key.name);
             messages.push(format!("{node}: {message}"));
         }
-        pauses.extend(verdict.again(done));
+        pauses.extend(plan.again(done));
     }
     ((!messages.is_empty()).then(|| messages.join("; ")), pauses.into_iter().min())
 }

@@ -3,9 +3,9 @@ use std::sync::Arc;
 use crate::cloud::ownership::Ownership;
 use crate::cloud::{Effect, ErrorClass};
 use crate::conformance::Fault;
-use crate::conformance::scene::{Scene, Verdict, ensure, expect, expect_error};
+use crate::conformance::scene::{Checked, Scene, ensure, expect, expect_error};
 
-pub(super) async fn preparing_makes_nothing_and_names_its_attempt(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn preparing_makes_nothing_and_names_its_attempt(scene: &Scene<'_>) -> Checked {
     let mut machine = scene.machine();
     for attempt in [1, 2] {
         machine.attempt = attempt;
@@ -19,7 +19,7 @@ pub(super) async fn preparing_makes_nothing_and_names_its_attempt(scene: &Scene<
     ensure(found.is_empty(), || format!("preparing made {found:?}"))
 }
 
-pub(super) async fn what_was_prepared_is_what_is_made(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn what_was_prepared_is_what_is_made(scene: &Scene<'_>) -> Checked {
     let mut machine = scene.prepared().await?;
     // Edits after `prepare` must not change the request.
     machine.spec = scene.bed.impossible_spec();
@@ -27,7 +27,7 @@ pub(super) async fn what_was_prepared_is_what_is_made(scene: &Scene<'_>) -> Verd
     scene.ensure_existing(&machine, 1).await
 }
 
-pub(super) async fn what_was_not_prepared_is_not_made(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn what_was_not_prepared_is_not_made(scene: &Scene<'_>) -> Checked {
     let mut machine = scene.machine();
     expect_error("create without prepare", scene.cloud.create(&machine).await)?;
     scene.prepare(&mut machine).await?;
@@ -36,7 +36,7 @@ pub(super) async fn what_was_not_prepared_is_not_made(scene: &Scene<'_>) -> Verd
     scene.ensure_existing(&machine, 0).await
 }
 
-pub(super) async fn creating_twice_makes_one(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn creating_twice_makes_one(scene: &Scene<'_>) -> Checked {
     let machine = scene.prepared().await?;
     let first = expect("the first create", scene.cloud.create(&machine).await)?;
     let second = expect("the second create", scene.cloud.create(&machine).await)?;
@@ -46,7 +46,7 @@ pub(super) async fn creating_twice_makes_one(scene: &Scene<'_>) -> Verdict {
     scene.ensure_existing(&machine, 1).await
 }
 
-pub(super) async fn creating_at_the_same_time_makes_one(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn creating_at_the_same_time_makes_one(scene: &Scene<'_>) -> Checked {
     let machine = scene.prepared().await?;
     let create = || scene.cloud.create(&machine);
     // A cloud may refuse concurrent repeats; it must not create two.
@@ -59,7 +59,7 @@ pub(super) async fn creating_at_the_same_time_makes_one(scene: &Scene<'_>) -> Ve
     scene.ensure_existing(&machine, 1).await
 }
 
-pub(super) async fn a_lost_answer_and_another_try_make_one(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn a_lost_answer_and_another_try_make_one(scene: &Scene<'_>) -> Checked {
     let machine = scene.prepared().await?;
     scene.bed.set_fault(Fault::LostResponses).await;
     let error = expect_error("a create whose answer is lost", scene.cloud.create(&machine).await)?;
@@ -75,7 +75,7 @@ pub(super) async fn a_lost_answer_and_another_try_make_one(scene: &Scene<'_>) ->
     })
 }
 
-pub(super) async fn an_instance_says_whose_it_is(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn an_instance_says_whose_it_is(scene: &Scene<'_>) -> Checked {
     let machine = scene.created().await?;
     let wanted = Ownership::of(&machine);
     let found = scene.truth(&machine).await;

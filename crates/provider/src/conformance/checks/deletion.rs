@@ -1,8 +1,8 @@
 use crate::cloud::ObservedInstance;
 use crate::conformance::Fault;
-use crate::conformance::scene::{Scene, Verdict, ensure, expect, expect_error};
+use crate::conformance::scene::{Checked, Scene, ensure, expect, expect_error};
 
-pub(super) async fn deleting_takes_everything_and_may_be_repeated(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn deleting_takes_everything_and_may_be_repeated(scene: &Scene<'_>) -> Checked {
     let machine = scene.created().await?;
     scene.running(&machine).await?;
     scene.delete(&machine).await?;
@@ -13,7 +13,7 @@ pub(super) async fn deleting_takes_everything_and_may_be_repeated(scene: &Scene<
     scene.delete(&machine).await
 }
 
-pub(super) async fn what_never_was_is_gone(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn what_never_was_is_gone(scene: &Scene<'_>) -> Checked {
     // Another controller may have created an instance without storing it, so this waits as well.
     scene.delete(&scene.machine()).await?;
     scene.delete(&scene.prepared().await?).await
@@ -21,7 +21,7 @@ pub(super) async fn what_never_was_is_gone(scene: &Scene<'_>) -> Verdict {
 
 pub(super) async fn what_was_lost_and_is_not_shown_yet_is_deleted_all_the_same(
     scene: &Scene<'_>,
-) -> Verdict {
+) -> Checked {
     let machine = scene.prepared().await?;
     scene.bed.set_fault(Fault::LostAndUnlisted).await;
     expect_error("a create whose answer is lost", scene.cloud.create(&machine).await)?;
@@ -31,13 +31,13 @@ pub(super) async fn what_was_lost_and_is_not_shown_yet_is_deleted_all_the_same(
 
 pub(super) async fn what_was_made_and_is_not_shown_yet_is_deleted_all_the_same(
     scene: &Scene<'_>,
-) -> Verdict {
+) -> Checked {
     scene.bed.set_fault(Fault::Unlisted).await;
     let machine = scene.created().await?;
     scene.delete(&machine).await
 }
 
-pub(super) async fn only_the_machines_own_instance_goes(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn only_the_machines_own_instance_goes(scene: &Scene<'_>) -> Checked {
     let machine = scene.created().await?;
     // A Machine that was recreated with the same name.
     let mut namesake = scene.machine();

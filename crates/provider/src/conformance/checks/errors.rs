@@ -2,9 +2,9 @@
 
 use crate::cloud::{CloudError, Effect, ErrorClass, MachineRef, ObservedInstance};
 use crate::conformance::Fault;
-use crate::conformance::scene::{Scene, Verdict, ensure, expect, expect_error};
+use crate::conformance::scene::{Checked, Scene, ensure, expect, expect_error};
 
-pub(super) async fn an_impossible_spec_is_invalid_for_good(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn an_impossible_spec_is_invalid_for_good(scene: &Scene<'_>) -> Checked {
     let mut machine = scene.machine();
     machine.spec = scene.bed.impossible_spec();
     let error = match scene.cloud.prepare(&machine).await {
@@ -19,7 +19,7 @@ pub(super) async fn an_impossible_spec_is_invalid_for_good(scene: &Scene<'_>) ->
     scene.ensure_existing(&machine, 0).await
 }
 
-pub(super) async fn no_room_is_told_as_such_and_passes(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn no_room_is_told_as_such_and_passes(scene: &Scene<'_>) -> Checked {
     let (mut machine, other) = (scene.prepared().await?, scene.prepared().await?);
     scene.bed.set_fault(Fault::NoCapacity).await;
     let error = expect_error("create", scene.cloud.create(&machine).await)?;
@@ -39,7 +39,7 @@ pub(super) async fn no_room_is_told_as_such_and_passes(scene: &Scene<'_>) -> Ver
 
 pub(super) async fn throttling_is_told_as_such_and_concerns_all_alike(
     scene: &Scene<'_>,
-) -> Verdict {
+) -> Checked {
     let other = scene.prepared().await?;
     let error = refused(scene, Fault::Throttled, ErrorClass::Throttled).await?;
     ensure_without_effect(&error)?;
@@ -53,18 +53,18 @@ pub(super) async fn throttling_is_told_as_such_and_concerns_all_alike(
     })
 }
 
-pub(super) async fn missing_rights_are_told_as_such(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn missing_rights_are_told_as_such(scene: &Scene<'_>) -> Checked {
     let error = refused(scene, Fault::Unauthorised, ErrorClass::Unauthorised).await?;
     ensure_without_effect(&error)
 }
 
-pub(super) async fn an_outage_leaves_everything_open(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn an_outage_leaves_everything_open(scene: &Scene<'_>) -> Checked {
     let error = refused(scene, Fault::Unavailable, ErrorClass::Unavailable).await?;
     ensure(error.effect == Effect::Unclear, || format!("its effect is {:?}", error.effect))
 }
 
 /// The response may come from a proxy, so its effect is unclear.
-pub(super) async fn nonsense_is_no_answer(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn nonsense_is_no_answer(scene: &Scene<'_>) -> Checked {
     let error = troubled(scene, Fault::InvalidResponses).await?;
     ensure(matches!(error.class, ErrorClass::Unexpected | ErrorClass::Unavailable), || {
         format!("{:?} instead of Unexpected or Unavailable: {error}", error.class)
@@ -72,7 +72,7 @@ pub(super) async fn nonsense_is_no_answer(scene: &Scene<'_>) -> Verdict {
     ensure(error.effect == Effect::Unclear, || format!("its effect is {:?}", error.effect))
 }
 
-pub(super) async fn what_is_not_there_is_not_found(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn what_is_not_there_is_not_found(scene: &Scene<'_>) -> Checked {
     let machine = scene.machine();
     let error = expect_error("update of what never was", scene.cloud.update(&machine).await)?;
     ensure_class(&error, ErrorClass::NotFound)
@@ -106,11 +106,11 @@ async fn troubled(scene: &Scene<'_>, fault: Fault) -> Result<CloudError, String>
     Ok(error)
 }
 
-fn ensure_class(error: &CloudError, class: ErrorClass) -> Verdict {
+fn ensure_class(error: &CloudError, class: ErrorClass) -> Checked {
     ensure(error.class == class, || format!("{:?} instead of {class:?}: {error}", error.class))
 }
 
-fn ensure_without_effect(error: &CloudError) -> Verdict {
+fn ensure_without_effect(error: &CloudError) -> Checked {
     ensure(error.effect != Effect::Unclear, || {
         format!("it leaves open whether anything happened: {error}")
     })

@@ -4,9 +4,9 @@ use machinist_domain::retry::Retry;
 
 use crate::cloud::{AddressKind, ObservedInstance};
 use crate::conformance::Fault;
-use crate::conformance::scene::{Scene, Verdict, ensure, expect, expect_error, store};
+use crate::conformance::scene::{Checked, Scene, ensure, expect, expect_error, store};
 
-pub(super) async fn an_instance_comes_to_run_under_one_name(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn an_instance_comes_to_run_under_one_name(scene: &Scene<'_>) -> Checked {
     let machine = scene.created().await?;
     let instance = scene.running(&machine).await?;
     let provider_id = Some(&instance.provider_id);
@@ -22,7 +22,7 @@ pub(super) async fn an_instance_comes_to_run_under_one_name(scene: &Scene<'_>) -
 
 pub(super) async fn many_are_described_in_order_and_together_with_unknown_ones(
     scene: &Scene<'_>,
-) -> Verdict {
+) -> Checked {
     let none = scene.cloud.describe(&[]).await;
     ensure(none.is_empty(), || format!("describing no machine returned {none:?}"))?;
     let machines = [
@@ -46,7 +46,7 @@ pub(super) async fn many_are_described_in_order_and_together_with_unknown_ones(
     ensure(absent.count() == 2, || format!("two never were, but this is said: {answers:?}"))
 }
 
-pub(super) async fn what_is_not_shown_yet_is_not_absent(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn what_is_not_shown_yet_is_not_absent(scene: &Scene<'_>) -> Checked {
     scene.bed.set_fault(Fault::Unlisted).await;
     let machine = scene.created().await?;
     scene.seen(&machine, |_| true).await?;
@@ -57,7 +57,7 @@ pub(super) async fn what_is_not_shown_yet_is_not_absent(scene: &Scene<'_>) -> Ve
     scene.seen(&machine, |_| true).await.map(drop)
 }
 
-pub(super) async fn lists_are_followed_to_the_last_page(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn lists_are_followed_to_the_last_page(scene: &Scene<'_>) -> Checked {
     let mut wanted = BTreeSet::new();
     for _ in 0..5 {
         wanted.insert(scene.created().await?.uid.to_string());
@@ -78,7 +78,7 @@ pub(super) async fn lists_are_followed_to_the_last_page(scene: &Scene<'_>) -> Ve
     ensure(!distinct.contains(&foreign), || "another cluster's instance is listed".to_owned())
 }
 
-pub(super) async fn drift_is_seen_and_repaired(scene: &Scene<'_>) -> Verdict {
+pub(super) async fn drift_is_seen_and_repaired(scene: &Scene<'_>) -> Checked {
     let mut machine = scene.created().await?;
     let instance = scene.running(&machine).await?;
     store(&mut machine, &instance);

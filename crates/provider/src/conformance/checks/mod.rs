@@ -6,10 +6,10 @@ mod errors;
 mod looking;
 mod specs;
 
-use super::scene::{Scene, Verdict};
+use super::scene::{Checked, Scene};
 use crate::Pending;
 
-type Check = for<'a> fn(&'a Scene<'a>) -> Pending<'a, Verdict>;
+type Check = for<'a> fn(&'a Scene<'a>) -> Pending<'a, Checked>;
 
 macro_rules! checks {
     ($($module:ident::$name:ident),* $(,)?) => {

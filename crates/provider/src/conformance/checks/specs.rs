@@ -1,11 +1,11 @@
 use serde_json::value::RawValue;
 
-use crate::conformance::scene::{Scene, Verdict, ensure};
+use crate::conformance::scene::{Checked, Scene, ensure};
 use crate::spec::SpecError;
 
 pub(super) async fn the_spec_half_reads_its_own_kind_and_nothing_else(
     scene: &Scene<'_>,
-) -> Verdict {
+) -> Checked {
     let specs = scene.bed.specs();
     let good = scene.bed.good_spec();
     ensure(!specs.kinds().is_empty(), || "it has no kinds, so it is never chosen".to_owned())?;

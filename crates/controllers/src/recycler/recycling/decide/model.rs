@@ -130,7 +130,7 @@ impl World {
         self.missing_most = self.missing_most.max(missing);
     }
 
-    fn pass(&mut self, turn: Turn, at: Timestamp) {
+    fn reconcile(&mut self, turn: Turn, at: Timestamp) {
         let before = self.snapshot.recycle.clone();
         match decide(&self.seen(turn), at) {
             Plan::Store(_) if turn == Turn::Dies => {}
@@ -207,7 +207,7 @@ proptest! {
             last = turn;
             at += Duration::from_secs(pace);
             world.snapshot.cancelled |= cancelled.is_some_and(|from| number >= from);
-            world.pass(turn, at);
+            world.reconcile(turn, at);
         }
         prop_assert!(world.snapshot.recycle.step.is_over(), "{:?}", world.snapshot.recycle);
         let Observed::Present(group) = &world.snapshot.group else { unreachable!() };

@@ -77,8 +77,8 @@ impl<'a> Replacing<'a> {
 
     fn end_drains(&self) -> Option<Plan> {
         for instance in self.at(InstanceState::Draining) {
-            let verdict = self.verdict(instance);
-            if verdict.is_none_or(|verdict| verdict.is_done()) {
+            let plan = self.drain_plan(instance);
+            if plan.is_none_or(|plan| plan.is_done()) {
                 return Some(self.store(instance, InstanceState::Terminating));
             }
             let timeout = self.snapshot.settings.drain_timeout;
@@ -149,11 +149,11 @@ impl<'a> Replacing<'a> {
     fn drain_or_wait(&self, why: &str) -> Plan {
         let (mut drains, mut pauses) = (Vec::new(), Vec::new());
         for instance in self.at(InstanceState::Draining) {
-            let Some(verdict) = self.verdict(instance) else { continue };
+            let Some(plan) = self.drain_plan(instance) else { continue };
             let left = self.snapshot.settings.drain_timeout.saturating_sub(self.lasted(instance));
-            pauses.push(verdict.again.unwrap_or(self.snapshot.settings.poll).min(left));
-            if verdict.has_effects() {
-                drains.push((InstanceId::from(instance.id.as_str()), verdict));
+            pauses.push(plan.again.unwrap_or(self.snapshot.settings.poll).min(left));
+            if plan.has_effects() {
+                drains.push((InstanceId::from(instance.id.as_str()), plan));
             }
         }
         match pauses.into_iter().min() {
@@ -164,7 +164,7 @@ impl<'a> Replacing<'a> {
     }
 
     /// The next step of the drain of an instance's Node; `None` where there is nothing to drain.
-    fn verdict(&self, instance: &RecycledInstance) -> Option<drain::Plan> {
+    fn drain_plan(&self, instance: &RecycledInstance) -> Option<drain::Plan> {
         if !self.snapshot.settings.drain {
             return None;
         }
