@@ -40,8 +40,8 @@ impl Program {
         ensure!(path.exists(), "{} is not there; {HOW}", path.display());
         let shipped = SHIPPED.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let places = role.environment.into_iter().map(|(name, value)| (name.to_owned(), value));
-        let said = options.environment.iter().cloned();
-        let environment = shipped.into_iter().chain(places).chain(said).collect();
+        let given = options.environment.iter().cloned();
+        let environment = shipped.into_iter().chain(places).chain(given).collect();
         let flags = role.flags.iter().chain(&options.flags).cloned().collect();
         Ok(Self { path, flags, environment, log })
     }

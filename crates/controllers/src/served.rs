@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn without_the_field_this_api_manages_the_object() {
-        for (said, wanted, field, expected) in [
+        for (stored, wanted, field, expected) in [
             (Unset, Unset, Field::Unknown, Unset),
             (Unset, Unset, Field::Served, Unset),
             (Unset, Unset, Field::Dropped, MachineApi),
@@ -53,7 +53,11 @@ mod tests {
             (Migrating, MachineApi, Field::Dropped, Migrating),
             (MachineApi, ClusterApi, Field::Served, MachineApi),
         ] {
-            assert_eq!(authority(said, wanted, field), expected, "{said:?} {wanted:?} {field:?}");
+            assert_eq!(
+                authority(stored, wanted, field),
+                expected,
+                "{stored:?} {wanted:?} {field:?}"
+            );
         }
     }
 }

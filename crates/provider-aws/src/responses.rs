@@ -92,8 +92,8 @@ mod tests {
             "<RegisterTargetsResponses></RegisterTargetsResponses>",
             "{\"RegisterTargetsResponse\": {}}",
         ] {
-            let said = check("RegisterTargets", body).unwrap_err();
-            assert!(said.starts_with("expected RegisterTargetsResponse, got "), "{body}: {said}");
+            let error = check("RegisterTargets", body).unwrap_err();
+            assert!(error.starts_with("expected RegisterTargetsResponse, got "), "{body}: {error}");
         }
     }
 
@@ -104,16 +104,16 @@ mod tests {
             "<DescribeInstancesResponse><reservationSet/>",
             "<DescribeInstancesResponse><reservationSet><item></item></reservationSet></DescribeInstancesRes",
         ] {
-            let said = check("DescribeInstances", body).unwrap_err();
-            assert_eq!(said, "DescribeInstancesResponse is truncated", "{body}");
+            let error = check("DescribeInstances", body).unwrap_err();
+            assert_eq!(error, "DescribeInstancesResponse is truncated", "{body}");
         }
     }
 
     #[test]
     fn message_contains_the_start_of_the_page() {
         let page = format!("<html>{}", "ä".repeat(500));
-        let said = check("RunInstances", &page).unwrap_err();
-        assert!(said.starts_with("expected RunInstancesResponse, got \"<html>ä"));
-        assert!(said.chars().count() < 120, "{said}");
+        let error = check("RunInstances", &page).unwrap_err();
+        assert!(error.starts_with("expected RunInstancesResponse, got \"<html>ä"));
+        assert!(error.chars().count() < 120, "{error}");
     }
 }

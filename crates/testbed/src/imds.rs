@@ -69,17 +69,17 @@ impl Imds {
 
     /// Announces `terminate`, `stop` or `hibernate`.
     pub fn announce(&self, action: &str, time: &str) {
-        self.say(INSTANCE_ACTION, format!(r#"{{"action": "{action}", "time": "{time}"}}"#));
+        self.publish(INSTANCE_ACTION, format!(r#"{{"action": "{action}", "time": "{time}"}}"#));
         if action == "terminate" {
-            self.say(TERMINATION_TIME, time.to_owned());
+            self.publish(TERMINATION_TIME, time.to_owned());
         }
     }
 
     pub fn recommend_rebalance(&self, time: &str) {
-        self.say(REBALANCE, format!(r#"{{"noticeTime": "{time}"}}"#));
+        self.publish(REBALANCE, format!(r#"{{"noticeTime": "{time}"}}"#));
     }
 
-    pub fn say(&self, path: &str, body: impl Into<Bytes>) {
+    pub fn publish(&self, path: &str, body: impl Into<Bytes>) {
         self.state.lock().items.insert(path.to_owned(), body.into());
     }
 

@@ -230,10 +230,10 @@ fn every_type_of_volume_has_sizes_of_its_own() {
             assert_eq!(problems(size), [], "{kind:?}: {size}");
         }
         for size in [least - 1, most + 1] {
-            let told = problems(size);
-            assert_eq!(told[0].path, "blockDevices[0].ebs.volumeSize", "{kind:?}: {size}");
+            let found = problems(size);
+            assert_eq!(found[0].path, "blockDevices[0].ebs.volumeSize", "{kind:?}: {size}");
             let range = format!("must be {least} to {most} GiB");
-            assert!(told[0].message.starts_with(&range), "{kind:?}: {}", told[0]);
+            assert!(found[0].message.starts_with(&range), "{kind:?}: {}", found[0]);
         }
     }
 }

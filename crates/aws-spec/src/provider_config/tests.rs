@@ -70,13 +70,13 @@ fn bad_specs_say_what_is_wrong() {
 
 #[test]
 fn reports_all_problems_but_only_the_first_wrong_type() {
-    let told = |json: &str| {
+    let paths = |json: &str| {
         let problems = AwsSpecs.validate(&RawValue::from_string(json.to_owned()).unwrap());
         problems.into_iter().map(|problem| problem.path).collect::<Vec<_>>()
     };
     let spec = r#"{"credentialsSecret":{"name":"A"},"blockDevices":[{"ebs":{"volumeSize":-1}}]}"#;
     assert_eq!(
-        told(spec),
+        paths(spec),
         [
             "ami.id",
             "instanceType",
@@ -86,7 +86,7 @@ fn reports_all_problems_but_only_the_first_wrong_type() {
         ]
     );
     let types = r#"{"instanceType":"","placement":{"tenancy":1},"tags":[{"name":2}]}"#;
-    assert_eq!(told(types), ["placement.tenancy"]);
+    assert_eq!(paths(types), ["placement.tenancy"]);
 }
 
 /// Mostly known names, so that every field is tried with every type.
@@ -139,7 +139,7 @@ proptest! {
         let instance_type = spec.get("instanceType").and_then(Value::as_str);
         match shape(&spec.to_string()) {
             Ok(shape) => prop_assert_eq!(Some(&*shape.instance_type), instance_type),
-            Err(SpecError::ForeignKind { kind: said, .. }) => prop_assert_eq!(Some(said), kind),
+            Err(SpecError::ForeignKind { kind: found, .. }) => prop_assert_eq!(Some(found), kind),
             Err(SpecError::Invalid { reason }) => prop_assert!(!reason.is_empty()),
             Err(SpecError::Missing) => prop_assert!(false, "it is there: {spec}"),
         }

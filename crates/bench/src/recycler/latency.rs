@@ -69,10 +69,10 @@ async fn decision(window: &mut AuditWindow, event: &str) -> Result<(Timestamp, T
             entry.resource == CORE_EVENTS.plural && entry.verb == "create" && entry.name == event
         };
         if let Some(created) = window.entries().find(created).map(|entry| entry.received) {
-            let told = window.writes("machinist-recycler").filter(|entry| {
+            let reports = window.writes("machinist-recycler").filter(|entry| {
                 entry.name == QUICK && entry.subresource == "status" && entry.received > created
             });
-            if let Some(first) = told.map(|entry| entry.received).min() {
+            if let Some(first) = reports.map(|entry| entry.received).min() {
                 return Ok((created, first));
             }
         }
@@ -104,9 +104,9 @@ async fn watch(stage: &Stage) -> Result<mpsc::UnboundedReceiver<Timestamp>> {
             for byte in data {
                 line.push(byte);
                 if byte == b'\n' {
-                    let told = String::from_utf8_lossy(&line).contains(SUDDEN);
+                    let is_sudden = String::from_utf8_lossy(&line).contains(SUDDEN);
                     line.clear();
-                    if told && sender.send(Timestamp::now()).is_err() {
+                    if is_sudden && sender.send(Timestamp::now()).is_err() {
                         return;
                     }
                 }

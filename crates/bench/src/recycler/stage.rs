@@ -49,9 +49,9 @@ impl Stage {
     }
 
     pub(super) fn program(&self, options: &Options, flags: &[&str]) -> Result<Program> {
-        let said = ["--controllers=recycler", "--leader-elect=false"];
+        let usual = ["--controllers=recycler", "--leader-elect=false"];
         let role = Role {
-            flags: said.iter().chain(flags).map(|flag| (*flag).to_owned()).collect(),
+            flags: usual.iter().chain(flags).map(|flag| (*flag).to_owned()).collect(),
             environment: vec![
                 ("KUBECONFIG", self.cluster.kubeconfig()),
                 ("AWS_ENDPOINT_URL", self.cloud.endpoint_url()),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use tempfile::NamedTempFile;
 
-use super::progress::say;
+use super::progress::print;
 use super::release::{Binary, Release, platform};
 
 const INCOMPLETE: &str = ".incomplete-";
@@ -41,7 +41,7 @@ impl Cache {
                 Err(TryLockError::Error(error)) => return Err(error).with_context(failed),
                 Err(TryLockError::WouldBlock) if announced => {}
                 Err(TryLockError::WouldBlock) => {
-                    say(&format!("waiting for another process that is getting {binary}"));
+                    print(&format!("waiting for another process that is getting {binary}"));
                     announced = true;
                 }
             }

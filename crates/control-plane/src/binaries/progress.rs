@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-pub(super) fn say(message: &str) {
+pub(super) fn print(message: &str) {
     // There is no other place to report that stderr is closed.
     writeln!(io::stderr(), "machinist control-plane: {message}").ok();
 }
@@ -39,7 +39,7 @@ impl Progress {
     /// Without a terminal, prints that a build is still running.
     pub(super) fn remind(&self, what: &str) {
         if !io::stderr().is_terminal() {
-            say(&format!("still building {what}, {} s so far", self.started.elapsed().as_secs()));
+            print(&format!("still building {what}, {} s so far", self.started.elapsed().as_secs()));
         }
     }
 
@@ -49,7 +49,7 @@ impl Progress {
         }
         bar.set_message(label.clone());
         if !io::stderr().is_terminal() {
-            say(&label);
+            print(&label);
         }
         Self { label, started: Instant::now(), bar }
     }
@@ -60,6 +60,6 @@ impl Progress {
 
     pub(super) fn finish(self) {
         self.bar.finish_and_clear();
-        say(&format!("{}: done in {} s", self.label, self.started.elapsed().as_secs()));
+        print(&format!("{}: done in {} s", self.label, self.started.elapsed().as_secs()));
     }
 }

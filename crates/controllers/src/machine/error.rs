@@ -101,9 +101,9 @@ mod tests {
     #[test]
     fn looks_first_while_a_create_request_is_unanswered() {
         let asked = json!({"status": {"providerStatus": {"launch": {"attempt": 1}}}});
-        let said = |status, reason| conditions(&[("InstanceExists", status, reason)]);
-        let unanswered = all(&[asked.clone(), said("Unknown", "ErrorCheckingProvider")]);
-        let answered = all(&[asked, said("False", "InstanceNotCreated")]);
+        let exists = |status, reason| conditions(&[("InstanceExists", status, reason)]);
+        let unanswered = all(&[asked.clone(), exists("Unknown", "ErrorCheckingProvider")]);
+        let answered = all(&[asked, exists("False", "InstanceNotCreated")]);
         let judged = |patch: &Value, class, effect| {
             let error = CloudError { effect, ..CloudError::new(class, "no") };
             let error = or_look_first(error, &view(patch));
@@ -114,7 +114,7 @@ mod tests {
             let invalid = (ErrorClass::InvalidConfiguration, effect);
             assert_eq!(judged(&unanswered, invalid.0, effect), over);
             assert_eq!(judged(&answered, invalid.0, effect), invalid);
-            let seen = all(&[recorded(), said("Unknown", "ErrorCheckingProvider")]);
+            let seen = all(&[recorded(), exists("Unknown", "ErrorCheckingProvider")]);
             assert_eq!(judged(&seen, invalid.0, effect), invalid, "it has its instance");
         }
         for (class, effect) in [

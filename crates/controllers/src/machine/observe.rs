@@ -174,22 +174,22 @@ mod tests {
     #[test]
     fn reports_every_problem_of_an_invalid_spec() {
         let clouds = Clouds::without_calls(Providers::new(vec![Arc::new(Aws)]));
-        let told = |spec: serde_json::Value, refusal: Refusal| {
+        let reported = |spec: serde_json::Value, refusal: Refusal| {
             let spec = json!({"spec": {"providerSpec": {"value": spec}}});
             in_full(&clouds, &read(&object(&spec)), refusal).to_string()
         };
         let no_region = || Refusal::BadSpec(SpecError::Invalid { reason: "no region".to_owned() });
         let spec = json!({"kind": "AWSMachineProviderConfig", "instanceType": "large"});
-        let all = told(spec.clone(), no_region());
+        let all = reported(spec.clone(), no_region());
         for path in ["ami.id: ", "instanceType: ", "placement.region: "] {
             assert!(all.contains(path), "{path}: {all}");
         }
-        let types = told(json!({"placement": {"region": 5}}), no_region());
+        let types = reported(json!({"placement": {"region": 5}}), no_region());
         assert!(types.contains("placement.region: invalid type"), "{types}");
         let gone = Refusal::NoSecret(ObjectKey::new("ns", "keys"));
-        assert_eq!(told(spec, gone.clone()), gone.to_string());
+        assert_eq!(reported(spec, gone.clone()), gone.to_string());
         let other = json!({"kind": "Elsewhere"});
-        assert_eq!(told(other, no_region()), no_region().to_string());
+        assert_eq!(reported(other, no_region()), no_region().to_string());
     }
 
     #[test]

@@ -37,18 +37,18 @@ mod tests {
 
     #[test]
     fn reports_writes_that_need_attention_and_no_conflicts() {
-        let said = |category| {
+        let notes = |category| {
             let failure = Failure { category, retry: Retry::Backoff, message: "no".to_owned() };
             let Report { events, retry, status, .. } = report(&link(), &Outcome::Failed(failure));
             assert_eq!((retry, status), (Some(Retry::Backoff), None));
             events.into_iter().map(|event| (event.reason, event.note)).collect::<Vec<_>>()
         };
-        let told = [(EventReason::NodeNotLinked, messages::write_failed("no"))];
-        assert_eq!(said(Category::InvalidConfiguration), told);
-        assert_eq!(said(Category::Unauthorised), told);
-        assert_eq!(said(Category::Unexpected), told, "a failing webhook");
+        let expected = [(EventReason::NodeNotLinked, messages::write_failed("no"))];
+        assert_eq!(notes(Category::InvalidConfiguration), expected);
+        assert_eq!(notes(Category::Unauthorised), expected);
+        assert_eq!(notes(Category::Unexpected), expected, "a failing webhook");
         for quiet in [Category::Conflict, Category::NotLeader, Category::Unavailable] {
-            assert_eq!(said(quiet), []);
+            assert_eq!(notes(quiet), []);
         }
     }
 }

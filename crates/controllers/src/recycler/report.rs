@@ -70,9 +70,9 @@ fn not_written(plan: &Plan, failure: &Failure) -> Report {
         Some(_) => messages::finalizer_not_written(failure),
         None => messages::recycle_not_stored(failure),
     };
-    let tells = failure.category.needs_attention();
+    let attention = failure.category.needs_attention();
     Report {
-        events: tells.then(|| warning(EventReason::ReconcileError, text)).into_iter().collect(),
+        events: attention.then(|| warning(EventReason::ReconcileError, text)).into_iter().collect(),
         retry: Some(failure.retry),
         ..Report::quiet(ReconcileResult::Failed)
     }

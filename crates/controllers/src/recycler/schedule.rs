@@ -86,8 +86,9 @@ mod tests {
     fn schedule(from: &str, to: &str, zone: &str, days: &[Day]) -> Schedule {
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let days = Some(days.to_vec()).filter(|days| !days.is_empty());
-        let said = spec::Schedule { from: text(from), to: text(to), time_zone: text(zone), days };
-        Schedule::read(&said).unwrap()
+        let schedule =
+            spec::Schedule { from: text(from), to: text(to), time_zone: text(zone), days };
+        Schedule::read(&schedule).unwrap()
     }
 
     fn at(time: &str) -> Timestamp {
@@ -139,12 +140,13 @@ mod tests {
     #[test]
     fn nonsense_is_refused() {
         for text in ["7", "25:00", "08:60", "-1:00", ""] {
-            let said = spec::Schedule { from: Some(text.to_owned()), ..Default::default() };
-            assert!(Schedule::read(&said).is_err(), "{text}");
+            let schedule = spec::Schedule { from: Some(text.to_owned()), ..Default::default() };
+            assert!(Schedule::read(&schedule).is_err(), "{text}");
         }
         for zone in ["Europe/Berlin", "+2", "02:00", "+24:00"] {
-            let said = spec::Schedule { time_zone: Some(zone.to_owned()), ..Default::default() };
-            assert!(Schedule::read(&said).is_err(), "{zone}");
+            let schedule =
+                spec::Schedule { time_zone: Some(zone.to_owned()), ..Default::default() };
+            assert!(Schedule::read(&schedule).is_err(), "{zone}");
         }
     }
 }

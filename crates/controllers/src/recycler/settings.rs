@@ -223,11 +223,11 @@ mod tests {
 
     #[test]
     fn groups_are_selected_by_name_and_by_the_labels_of_their_nodes() {
-        let said = NodeGroupSelector {
+        let spec = NodeGroupSelector {
             names: Some(vec!["a".to_owned()]),
             match_labels: Some([("pool".to_owned(), "x".to_owned())].into()),
         };
-        let selector = GroupSelector(said);
+        let selector = GroupSelector(spec);
         assert!(selector.has_name("a") && !selector.has_name("b"));
         assert!(!selector.has_labels(&Pairs::default()));
         let all = GroupSelector(NodeGroupSelector::default());

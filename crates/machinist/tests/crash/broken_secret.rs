@@ -69,13 +69,13 @@ impl Scenario for BrokenSecret {
             api.create(&PostParams::default(), &sets::machine_set(name, &spec)?).await?;
         }
         for (name, first, ..) in SETS {
-            sets::says(world, name, first).await?;
+            sets::until_annotated(world, name, first).await?;
         }
         for (name, _, second, _) in SETS {
             sets::change_type(&api, name, second).await?;
         }
         for (name, _, second, _) in SETS {
-            sets::says(world, name, second).await?;
+            sets::until_annotated(world, name, second).await?;
         }
 
         let broken = json!({"data": null});
@@ -89,7 +89,7 @@ impl Scenario for BrokenSecret {
         let repaired = json!({"stringData": keys});
         secrets.patch("aws", &PatchParams::default(), &Patch::Merge(&repaired)).await?;
         for (name, _, _, third) in SETS {
-            sets::says(world, name, third).await?;
+            sets::until_annotated(world, name, third).await?;
         }
         sets::delete(world, SETS.map(|(name, ..)| name)).await
     }

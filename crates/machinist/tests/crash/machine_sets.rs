@@ -39,14 +39,14 @@ impl Scenario for FiveMachineSets {
         for (name, first, _) in SETS {
             match first {
                 UNKNOWN => sets::is_refused(world, name, "FailedUpdate").await?,
-                _ => sets::says(world, name, first).await?,
+                _ => sets::until_annotated(world, name, first).await?,
             }
         }
         for (name, _, second) in SETS {
             sets::change_type(&api, name, second).await?;
         }
         for (name, _, second) in SETS {
-            sets::says(world, name, second).await?;
+            sets::until_annotated(world, name, second).await?;
         }
         sets::delete(world, SETS.map(|(name, ..)| name)).await
     }

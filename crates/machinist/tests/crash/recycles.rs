@@ -102,7 +102,7 @@ impl Scenario for Recycled {
         let name = request.name.as_deref().unwrap_or_default();
         match &*request.resource {
             "events" => name.split_once(' ').map_or("", |(_, reason)| reason).to_owned(),
-            "eventrecyclers" => told(request),
+            "eventrecyclers" => state_of(request),
             "nodes" => "node".to_owned(),
             _ => String::new(),
         }
@@ -111,7 +111,7 @@ impl Scenario for Recycled {
     fn at_least(&self, request: &ApiRequest) -> u32 {
         match &*request.resource {
             // What is waited for, and counts, are stored with every reconcile; a step once.
-            "eventrecyclers" if told(request) == COUNTS => 0,
+            "eventrecyclers" if state_of(request) == COUNTS => 0,
             "eventrecyclers" if request.subresource.is_some() => 1,
             _ => u32::MAX,
         }
@@ -121,7 +121,7 @@ impl Scenario for Recycled {
 const COUNTS: &str = "counts";
 
 /// The state of the recycle in a status, in a word.
-fn told(request: &ApiRequest) -> String {
+fn state_of(request: &ApiRequest) -> String {
     if request.subresource.is_none() {
         return "finalizer".to_owned();
     }

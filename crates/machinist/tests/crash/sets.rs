@@ -57,7 +57,7 @@ pub(crate) async fn delete(world: &World, names: impl IntoIterator<Item = &str>)
 }
 
 /// Waits until the set is annotated with the capacity of its type.
-pub(crate) async fn says(world: &World, name: &str, instance_type: &str) -> Result<()> {
+pub(crate) async fn until_annotated(world: &World, name: &str, instance_type: &str) -> Result<()> {
     let sets: Api<MachineSet> = world.api();
     let wanted = match instance_type {
         "m6i.large" | "m6g.large" | "m5.large" | "c7g.large" => "2",

@@ -59,10 +59,10 @@ pub(crate) fn refuse_too_many<'a>(
     all: impl IntoIterator<Item = (&'static str, &'a BTreeMap<String, String>)>,
 ) -> Result<(), CloudError> {
     let too_many = all.into_iter().filter(|(_, tags)| tags.len() > MAX_TAGS);
-    let told: Vec<_> =
+    let problems: Vec<_> =
         too_many.map(|(field, tags)| messages::too_many_tags(field, tags.len())).collect();
-    if told.is_empty() {
+    if problems.is_empty() {
         return Ok(());
     }
-    Err(CloudError::new(ErrorClass::InvalidConfiguration, told.join("; ")))
+    Err(CloudError::new(ErrorClass::InvalidConfiguration, problems.join("; ")))
 }

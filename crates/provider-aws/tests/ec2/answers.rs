@@ -75,7 +75,7 @@ async fn concurrent_queries_make_one_call() {
     }
     assert_eq!(bed.front().calls_of(TYPES).len(), 1);
     assert_eq!(fixture.tasks.load(Ordering::SeqCst), 1);
-    assert_eq!(fixture.told(), ["c6i.large,m5.large,m5.xlarge,m99.mega,r6i.large"]);
+    assert_eq!(fixture.notified(), ["c6i.large,m5.large,m5.xlarge,m99.mega,r6i.large"]);
     assert!(fixture.counter.misses.load(Ordering::Relaxed) >= 50);
     assert_eq!(fixture.counter.hits.load(Ordering::Relaxed), 4);
 }

@@ -22,7 +22,7 @@ async fn throttled_twice_then_answered() {
     let failure = fixture.failure(&access, "m5.large").await;
     assert_eq!((failure.category, failure.retry), (Category::Throttled, Retry::Backoff));
     assert_eq!(bed.front().calls_of(TYPES).len(), 1, "the SDK does not retry");
-    assert_eq!(fixture.told(), ["m5.large"]);
+    assert_eq!(fixture.notified(), ["m5.large"]);
 
     // Nothing happens before the pause ends; a late query wakes the task.
     fixture.look(&access, "m5.large");
@@ -31,7 +31,7 @@ async fn throttled_twice_then_answered() {
     fixture.calls(2).await;
     fixture.clock.advance(Duration::from_secs(2));
     fixture.capacity(&access, "m5.large").await;
-    assert_eq!(fixture.told(), ["m5.large", "m5.large"], "a repeat is no news");
+    assert_eq!(fixture.notified(), ["m5.large", "m5.large"], "a repeat is no news");
     let results: Vec<_> = fixture.counter.calls.lock().iter().map(|call| call.1).collect();
     assert_eq!(results, ["Throttled", "Throttled", "ok"]);
     assert!(bed.front().unmet_rules().is_empty());
@@ -48,7 +48,7 @@ async fn source_retries_without_queries() {
     fixture.look(&access, "m5.large");
     fixture.calls(2).await;
     assert!(matches!(fixture.look(&access, "m5.large"), ObservedCapacity::Present(_)));
-    assert_eq!(fixture.told(), ["m5.large", "m5.large"]);
+    assert_eq!(fixture.notified(), ["m5.large", "m5.large"]);
 }
 
 #[tokio::test]
@@ -123,10 +123,10 @@ async fn other_failure_category_is_announced() {
     let access = access(&stub.endpoint);
     fixture.failure(&access, "a.1").await;
     fixture.calls(3).await;
-    assert_eq!(fixture.told(), ["a.1"]);
+    assert_eq!(fixture.notified(), ["a.1"]);
     let refusal = "<Response><Errors><Error><Code>AuthFailure</Code><Message>No</Message></Error>\
                    </Errors><RequestID>r</RequestID></Response>";
-    stub.say((401, refusal.to_owned()));
+    stub.set_reply((401, refusal.to_owned()));
     fixture
         .until(&access, "a.1", |answer| match answer {
             ObservedCapacity::Unknown(failure) if failure.category == Category::Unauthorised => {
@@ -135,7 +135,7 @@ async fn other_failure_category_is_announced() {
             _ => None,
         })
         .await;
-    stub.say(page(&[("a.1", 1)], None));
+    stub.set_reply(page(&[("a.1", 1)], None));
     fixture.capacity(&access, "a.1").await;
-    assert_eq!(fixture.told(), ["a.1", "a.1", "a.1"]);
+    assert_eq!(fixture.notified(), ["a.1", "a.1", "a.1"]);
 }

@@ -59,7 +59,7 @@ async fn invalid_and_disabled_regions_take_one_call() {
     fixture.look(&region("eu-nowhere-1"), "m5.large");
     fixture.calls(3).await;
     assert_eq!(bed.front().calls_of(REGIONS).len(), 2);
-    assert_eq!(fixture.told().iter().filter(|types| *types == "m5.large").count(), 3);
+    assert_eq!(fixture.notified().iter().filter(|types| *types == "m5.large").count(), 3);
 }
 
 #[tokio::test]

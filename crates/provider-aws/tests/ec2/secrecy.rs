@@ -72,15 +72,15 @@ async fn secrets_are_not_logged() {
         bed.front().inject(Rule::next(TYPES, Effect::Throttle));
         fixture.failure(&access(name), "m5.xlarge").await;
     }
-    let mut told = format!("{:?}", fixture.source);
+    let mut output = format!("{:?}", fixture.source);
     for name in ["broken", "half"] {
-        told.push_str(&fixture.failure(&access(name), "m5.large").await.message);
+        output.push_str(&fixture.failure(&access(name), "m5.large").await.message);
     }
 
     let log = String::from_utf8(log.0.lock().clone()).unwrap();
     assert!(log.contains("cannot fetch instance types from EC2"), "logs are captured: {log}");
     for value in values {
         assert!(!log.contains(value), "{value} is in the log:\n{log}");
-        assert!(!told.contains(value), "{value} is told: {told}");
+        assert!(!output.contains(value), "{value} is told: {output}");
     }
 }

@@ -37,7 +37,7 @@ impl Stub {
     }
 
     /// Sends only this reply from now on.
-    pub(crate) fn say(&self, reply: Reply) {
+    pub(crate) fn set_reply(&self, reply: Reply) {
         *self.replies.lock() = VecDeque::from([reply]);
     }
 }

@@ -195,7 +195,7 @@ impl Fixture {
     }
 
     /// The types of each call of the listener.
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn notified(&self) -> Vec<String> {
         self.heard.lock().iter().map(|types| types.join(",")).collect()
     }
 }

@@ -40,7 +40,7 @@ async fn unchanged_refresh_is_not_announced() {
     let fixture = Fixture::new();
     let access = access(&stub.endpoint);
     fixture.capacity(&access, "a.1").await;
-    assert_eq!(fixture.told(), ["a.1"]);
+    assert_eq!(fixture.notified(), ["a.1"]);
 
     fixture.clock.advance(20 * HOUR);
     assert!(
@@ -48,9 +48,9 @@ async fn unchanged_refresh_is_not_announced() {
         "while it is refreshed"
     );
     fixture.calls(2).await;
-    assert_eq!(fixture.told(), ["a.1"], "confirmed");
+    assert_eq!(fixture.notified(), ["a.1"], "confirmed");
 
-    stub.say(page(&[("a.1", 4)], None));
+    stub.set_reply(page(&[("a.1", 4)], None));
     fixture.clock.advance(20 * HOUR);
     fixture.look(&access, "a.1");
     fixture
@@ -59,7 +59,7 @@ async fn unchanged_refresh_is_not_announced() {
             _ => None,
         })
         .await;
-    assert_eq!(fixture.told(), ["a.1", "a.1"]);
+    assert_eq!(fixture.notified(), ["a.1", "a.1"]);
 }
 
 #[tokio::test]
@@ -68,15 +68,15 @@ async fn answer_is_kept_for_a_day_while_refreshing_fails() {
     let fixture = Fixture::new();
     let access = access(&stub.endpoint);
     fixture.capacity(&access, "a.1").await;
-    stub.say((503, String::new()));
+    stub.set_reply((503, String::new()));
     fixture.clock.advance(20 * HOUR);
     fixture.look(&access, "a.1");
     fixture.calls(2).await;
     assert!(matches!(fixture.look(&access, "a.1"), ObservedCapacity::Present(_)));
-    assert_eq!(fixture.told(), ["a.1"]);
+    assert_eq!(fixture.notified(), ["a.1"]);
     fixture.clock.advance(4 * HOUR);
     fixture.failure(&access, "a.1").await;
-    stub.say(page(&[("a.1", 2)], None));
+    stub.set_reply(page(&[("a.1", 2)], None));
     fixture.clock.advance(Duration::from_mins(5));
     fixture.capacity(&access, "a.1").await;
 }

@@ -88,7 +88,7 @@ impl All {
         let dead = |state| state != State::Running;
         let period = self.options.heartbeat.unwrap_or(Duration::MAX);
         while tokio::time::timeout(period, self.cloud.until(id, dead)).await.is_err() {
-            self.say(id, &node::heartbeat(jiff::Timestamp::now())).await;
+            self.write_condition(id, &node::heartbeat(jiff::Timestamp::now())).await;
         }
         self.fall_silent(id).await;
     }
@@ -102,7 +102,7 @@ impl All {
             })
             .await;
         }
-        self.say(id, &node::silent(jiff::Timestamp::now())).await;
+        self.write_condition(id, &node::silent(jiff::Timestamp::now())).await;
     }
 
     /// Creates the Node; `false` if the instance is gone or the API server refuses.
@@ -136,7 +136,7 @@ impl All {
         .await
     }
 
-    async fn say(&self, id: &str, condition: &Value) {
+    async fn write_condition(&self, id: &str, condition: &Value) {
         self.write(id, || self.patch(id, condition)).await;
     }
 

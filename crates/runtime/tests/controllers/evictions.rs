@@ -92,8 +92,8 @@ async fn refused_eviction_names_the_budget() {
     pods.allow(0).await;
     let error = writer.evict(&pod, &uid, None, false, &"drain").await.unwrap_err();
     assert_eq!(error.category(), Category::Throttled);
-    let said = error.disruption_budget().unwrap();
-    assert!(said.contains("web-budget"), "{said}");
+    let message = error.disruption_budget().unwrap();
+    assert!(message.contains("web-budget"), "{message}");
     assert_eq!(pods.evictions(), 1, "no retries below the queue");
     assert!(!pods.is_going("web-0").await);
 

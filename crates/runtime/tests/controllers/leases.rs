@@ -65,7 +65,9 @@ async fn lease_that_a_go_process_renews_is_respected_and_shown() {
         world.all_marked(1).await;
         assert_eq!(go.holder().await.unwrap(), (me.clone(), TRANSITIONS + 1));
         let lease = format!("{}/{SHARED_LEASE}", world.namespace);
-        running.says(&format!("lease {lease} is held by {me}, which is this process")).await;
+        running
+            .assert_readiness(&format!("lease {lease} is held by {me}, which is this process"))
+            .await;
         let metrics = running.shared.metrics.encode(&[]).unwrap();
         assert!(metrics.contains(&holds(&lease, &me)) && !metrics.contains(GO), "{metrics}");
         running.stop().await;
@@ -82,7 +84,7 @@ fn holds(lease: &str, holder: &str) -> String {
 async fn follows(world: &ToyWorld, running: &Running, go: &ForeignLease) -> Result<()> {
     let lease = format!("{}/{SHARED_LEASE}", world.namespace);
     let follows = format!("lease {lease} is held by {GO}, so controller share-lease follows");
-    running.until_says(&follows).await?;
+    running.until_readiness(&follows).await?;
     let metrics = running.shared.metrics.encode(&[])?;
     ensure!(metrics.contains(&holds(&lease, GO)), "{metrics}");
     holds_for(GO_DURATION * 5 / 4, "the Go process keeps its Lease", async || {
@@ -137,7 +139,7 @@ async fn deleted_lease_is_not_acquired_before_its_holder_must_have_stopped() {
     let options = elect(&world, false);
     let running = world.run(options, vec![toy::<ShareLease>(&std::sync::Arc::default())]);
     let lease = format!("{}/{SHARED_LEASE}", world.namespace);
-    running.says(&format!("lease {lease} is held by {GO}")).await;
+    running.assert_readiness(&format!("lease {lease} is held by {GO}")).await;
     let leases: Api<Lease> = Api::namespaced(world.client.clone(), &world.namespace);
     let deleted = world.proxy.log().now();
     leases.delete(SHARED_LEASE, &DeleteParams::default()).await.unwrap();
@@ -253,7 +255,9 @@ async fn taken_over_lease_is_not_released_before_its_holder_must_have_noticed() 
     let me = options.identity.clone();
     let running = world.run(options, vec![toy::<ShareLease>(&std::sync::Arc::default())]);
     let lease = format!("{}/{SHARED_LEASE}", world.namespace);
-    running.says(&format!("lease {lease} is held by {me}, which is this process")).await;
+    running
+        .assert_readiness(&format!("lease {lease} is held by {me}, which is this process"))
+        .await;
     running.stop().await;
     assert_eq!(go.holder().await.unwrap(), (me, TRANSITIONS + 1));
 }

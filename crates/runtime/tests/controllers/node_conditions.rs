@@ -34,12 +34,12 @@ impl Desk {
     async fn register(&self) {
         let node = serde_json::from_value(json!({"metadata": {"name": self.name}})).unwrap();
         self.nodes.create(&PostParams::default(), &node).await.unwrap();
-        self.say("Ready", "True").await;
-        self.say("MemoryPressure", "False").await;
+        self.set_condition("Ready", "True").await;
+        self.set_condition("MemoryPressure", "False").await;
     }
 
     /// Another client sets a condition.
-    async fn say(&self, kind: &str, status: &str) {
+    async fn set_condition(&self, kind: &str, status: &str) {
         let condition = json!({"type": kind, "status": status, "reason": "Other",
             "message": "said so", "lastTransitionTime": "2026-01-01T00:00:00Z"});
         let patch = Patch::Strategic(json!({"status": {"conditions": [condition]}}));
@@ -109,7 +109,7 @@ async fn concurrent_change_is_a_conflict_and_stays() {
     let desk = Desk::new("node-conflict").await;
     let writer = desk.writer(desk.world.options());
     let stale = desk.node().await;
-    desk.say("Terminating", "True").await;
+    desk.set_condition("Terminating", "True").await;
     let error = writer.set_node_condition(&stale, &terminating(), now(), &"test").await;
     assert!(error.unwrap_err().conflict());
     let kept = desk.conditions().await;
@@ -117,7 +117,7 @@ async fn concurrent_change_is_a_conflict_and_stays() {
     assert_eq!(kept["reason"], "Other");
 
     // False is not True, so it is written.
-    desk.say("Terminating", "False").await;
+    desk.set_condition("Terminating", "False").await;
     let node = desk.node().await;
     let done = writer.set_node_condition(&node, &terminating(), now(), &"test").await;
     assert_eq!(done.unwrap(), Written::Done);

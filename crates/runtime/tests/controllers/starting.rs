@@ -25,7 +25,7 @@ async fn one_controller_starts_while_another_waits_for_its_kind() {
     let acting = Arc::default();
     let controllers = vec![toy::<MarkConfigMaps>(&acting), toy::<MarkMachineSets>(&acting)];
     let running = world.run(world.options(), controllers);
-    running.says("machine-sets waits for machinesets.machine.openshift.io").await;
+    running.assert_readiness("machine-sets waits for machinesets.machine.openshift.io").await;
     world.create_config_maps(2).await;
     world.all_marked(2).await;
 
@@ -34,7 +34,7 @@ async fn one_controller_starts_while_another_waits_for_its_kind() {
         .map(|crd| serde_json::to_string(crd).unwrap() + "\n---\n")
         .collect();
     control_plane().await.install_crds(&yaml).await.unwrap();
-    running.says("controller machine-sets runs").await;
+    running.assert_readiness("controller machine-sets runs").await;
     let kind = ApiResource::from_gvk_with_plural(
         &kube::core::GroupVersionKind::gvk("machine.openshift.io", "v1beta1", "MachineSet"),
         "machinesets",

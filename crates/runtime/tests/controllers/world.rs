@@ -140,11 +140,11 @@ impl Running {
         self.shared.readiness.describe(&self.shared.caches.all()).1
     }
 
-    pub(crate) async fn says(&self, text: &str) {
-        self.until_says(text).await.unwrap();
+    pub(crate) async fn assert_readiness(&self, text: &str) {
+        self.until_readiness(text).await.unwrap();
     }
 
-    pub(crate) async fn until_says(&self, text: &str) -> Result<()> {
+    pub(crate) async fn until_readiness(&self, text: &str) -> Result<()> {
         eventually(PATIENCE, text, || async {
             let readiness = self.readiness();
             ensure!(readiness.contains(text), "{readiness}");

@@ -222,11 +222,11 @@ async fn what_was_deleted_is_not_brought_back_by_a_watch_that_is_late() {
     });
     // When this one arrives by the watch, everything about the first has arrived.
     desk.given("last", &[]).await;
-    let told = eventually(PATIENCE, "the watch has caught up", || async {
+    let caught_up = eventually(PATIENCE, "the watch has caught up", || async {
         ensure!(desk.cached("last").is_some());
         Ok(())
     });
-    told.await.unwrap();
+    caught_up.await.unwrap();
     assert_eq!(returns.load(Ordering::Relaxed), 0);
 }
 

@@ -74,9 +74,9 @@ fn run(command: &mut Command) -> Result<()> {
         Err(error) => return Err(error).context(line),
     };
     if !output.status.success() {
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said);
-        bail!("{line} failed:\n{}\n{HOW_TO_GET_PYTHON}", said.trim());
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        bail!("{line} failed:\n{}\n{HOW_TO_GET_PYTHON}", text.trim());
     }
     Ok(())
 }

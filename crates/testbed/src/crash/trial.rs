@@ -70,14 +70,14 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
         self.scenario.prepare(&self.world);
         let supervisor = Supervisor::start(self.subject, self.world.launch()).await?;
         let story = async {
-            let told = self.scenario.run(&self.world).await;
+            let ran = self.scenario.run(&self.world).await;
             // The point may lie behind the last thing that the scenario waits for, but not behind the end.
             let ended = self.ensure_end(undisturbed).await;
             if rule.hits() == 0 || !fault.is_deadly() {
-                return (told, rule.hits() > 0, ended);
+                return (ran, rule.hits() > 0, ended);
             }
             let met = Self::has_died(&supervisor).await;
-            (told, met, self.ensure_end(undisturbed).await)
+            (ran, met, self.ensure_end(undisturbed).await)
         };
         let strike = async {
             let meanwhile = self.scenario.meanwhile(&self.world);
@@ -93,12 +93,12 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
                 Err(error) => error,
             }
         };
-        let (told, met, ended) = tokio::select! {
+        let (ran, met, ended) = tokio::select! {
             story = story => story,
             error = strike => return Err(error.context("what goes with the fault")),
         };
         let ending = supervisor.stop().await?.map(Error::msg);
-        let problems: Vec<String> = [told.err(), ended.err(), ending]
+        let problems: Vec<String> = [ran.err(), ended.err(), ending]
             .into_iter()
             .flatten()
             .map(|problem| format!("{problem:#}"))

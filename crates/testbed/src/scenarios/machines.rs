@@ -67,9 +67,9 @@ pub(super) async fn ensure_running(world: &World, size: usize) -> Result<()> {
     let stay = machines.iter().all(|one| one.metadata.deletion_timestamp.is_none());
     ensure!(stay, "one is on its way out");
     let status = world.api::<MachineSet>().get(SET).await?.status.unwrap_or_default();
-    let said = (status.replicas.unwrap_or(-1), status.ready_replicas.unwrap_or(0));
+    let counts = (status.replicas.unwrap_or(-1), status.ready_replicas.unwrap_or(0));
     let wanted = i32::try_from(size)?;
-    ensure!(said == (wanted, wanted), "the set says {said:?}");
+    ensure!(counts == (wanted, wanted), "the set says {counts:?}");
     Ok(())
 }
 

@@ -8,8 +8,8 @@ use crate::event_recyclers::server::{NEW, OLD, Server, definition};
 #[test]
 fn both_versions_have_one_schema_and_the_new_one_is_stored() {
     let versions = definition().spec.versions;
-    let told: Vec<_> = versions.iter().map(|it| (&*it.name, it.served, it.storage)).collect();
-    assert_eq!(told, [(OLD, true, false), (NEW, true, true)]);
+    let listed: Vec<_> = versions.iter().map(|it| (&*it.name, it.served, it.storage)).collect();
+    assert_eq!(listed, [(OLD, true, false), (NEW, true, true)]);
     assert_eq!(versions[0].schema, versions[1].schema);
     let names = definition().spec.names;
     assert_eq!(names.short_names, Some(vec!["er".to_owned()]));

@@ -13,12 +13,12 @@ async fn table(server: &Server, whose: Whose, plural: &str) -> Result<(Vec<Value
     let table = server.read(whose, plural, &format!("/{NAME}"), TABLE).await?;
     let columns = table["columnDefinitions"].as_array().context("no columns")?;
     let cells = table["rows"][0]["cells"].as_array().context("no cells")?;
-    let told: Vec<Value> = columns
+    let defined: Vec<Value> = columns
         .iter()
         .map(|column| json!([column["name"], column["type"], column["priority"]]))
         .collect();
     let cells = columns.iter().zip(cells).filter(|(column, _)| column["name"] != "Age");
-    Ok((told, cells.map(|(_, cell)| cell.clone()).collect()))
+    Ok((defined, cells.map(|(_, cell)| cell.clone()).collect()))
 }
 
 #[tokio::test(flavor = "multi_thread")]

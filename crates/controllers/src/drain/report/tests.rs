@@ -9,10 +9,14 @@ use crate::drain::decide::decide;
 use crate::drain::decide::tests::{Node, at_step, failure, node, now, pod, refused, view, with};
 use crate::kinds::Hook;
 
-fn told(view: &View, outcome: &Outcome) -> (Step, String, Vec<&'static str>) {
-    let told = report(view, &decide(view, now()), outcome, now());
-    let message = told.condition.and_then(|condition| condition.message).unwrap_or_default();
-    (told.step, message.into(), told.events.iter().map(|event| event.reason.as_str()).collect())
+fn reported(view: &View, outcome: &Outcome) -> (Step, String, Vec<&'static str>) {
+    let reported = report(view, &decide(view, now()), outcome, now());
+    let message = reported.condition.and_then(|condition| condition.message).unwrap_or_default();
+    (
+        reported.step,
+        message.into(),
+        reported.events.iter().map(|event| event.reason.as_str()).collect(),
+    )
 }
 
 fn after(view: View, step: Step) -> View {
@@ -33,7 +37,7 @@ fn refusing(names: &[&str]) -> Outcome {
 fn reports_a_refused_eviction_with_one_event() {
     let there = view(vec![pod("a"), pod("web")]);
     let (step, message, events) =
-        told(&there, &Outcome { accepted: accepted(&["a"]).accepted, ..refusing(&["web"]) });
+        reported(&there, &Outcome { accepted: accepted(&["a"]).accepted, ..refusing(&["web"]) });
     assert_eq!(step, Step::EvictionBlocked);
     assert_eq!(
         message,
@@ -43,10 +47,10 @@ fn reports_a_refused_eviction_with_one_event() {
     let known = with(after(view(vec![pod("web")]), step), |view| {
         view.attempts = HashMap::from([(Uid("web".into()), refused(1))]);
     });
-    let (again, same, events) = told(&known, &Outcome::default());
+    let (again, same, events) = reported(&known, &Outcome::default());
     assert_eq!((again, events), (step, Vec::new()), "no new step");
     let newcomer = with(known, |view| view.first_reconcile = true);
-    let (_, _, events) = told(&newcomer, &Outcome::default());
+    let (_, _, events) = reported(&newcomer, &Outcome::default());
     assert_eq!(
         events,
         ["DrainProceeds", "DrainRequeued"],
@@ -60,7 +64,7 @@ fn forgets_the_refusal_of_an_evicted_pod() {
     let known = with(after(view(vec![pod("web")]), Step::EvictionBlocked), |view| {
         view.attempts = HashMap::from([(Uid("web".into()), refused(60))]);
     });
-    let (step, message, events) = told(&known, &accepted(&["web"]));
+    let (step, message, events) = reported(&known, &accepted(&["web"]));
     assert_eq!(step, Step::WaitingForPods);
     assert_eq!((message.as_str(), events), ("1 pod is still on the node: ns/web", Vec::new()));
 }
@@ -68,8 +72,8 @@ fn forgets_the_refusal_of_an_evicted_pod() {
 #[test]
 fn evicts_until_every_pod_was_tried() {
     let there = view(vec![pod("a"), pod("b")]);
-    assert_eq!(told(&there, &accepted(&["a"])).0, Step::Evicting);
-    assert_eq!(told(&there, &accepted(&["a", "b"])).0, Step::WaitingForPods);
+    assert_eq!(reported(&there, &accepted(&["a"])).0, Step::Evicting);
+    assert_eq!(reported(&there, &accepted(&["a", "b"])).0, Step::WaitingForPods);
 }
 
 #[test]
@@ -81,11 +85,11 @@ fn reports_a_cordon_only_if_it_fails() {
     let cordoned = |cordon| Outcome { cordon: Some(cordon), ..Outcome::default() };
     let quiet = report(&fresh, &plan, &cordoned(CordonOutcome::Cordoned), now());
     assert_eq!((quiet.condition, quiet.events.len()), (None, 0));
-    let (step, message, events) = told(&fresh, &cordoned(CordonOutcome::Failed(failure())));
+    let (step, message, events) = reported(&fresh, &cordoned(CordonOutcome::Failed(failure())));
     assert_eq!((step, events), (Step::Cordoning, vec!["DrainRequeued"]));
     assert!(message.starts_with("Cannot cordon the node"), "{message}");
     let (step, message, events) =
-        told(&fresh, &cordoned(CordonOutcome::Blocked(vec!["cp-2".into()])));
+        reported(&fresh, &cordoned(CordonOutcome::Blocked(vec!["cp-2".into()])));
     assert_eq!((step, events), (Step::WaitingForControlPlane, vec!["DrainRequeued"]));
     assert!(message.ends_with("at a time): cp-2"), "{message}");
 }
@@ -112,8 +116,8 @@ fn a_finished_drain_is_true_with_its_reason() {
         (timed_out, Step::Forced, "DrainForced", "time limit"),
     ];
     for (view, step, event, text) in cases {
-        let told = report(&view, &decide(&view, now()), &Outcome::default(), now());
-        let condition = told.condition.unwrap();
+        let reported = report(&view, &decide(&view, now()), &Outcome::default(), now());
+        let condition = reported.condition.unwrap();
         assert_eq!(
             (&*condition.status, condition.reason.as_deref()),
             (STATUS_TRUE, Some(step.as_str()))
@@ -121,16 +125,16 @@ fn a_finished_drain_is_true_with_its_reason() {
         assert_eq!(condition.severity, None, "OpenShift has one only where it is False");
         let message = condition.message.unwrap();
         assert!(message.contains(text), "{message}");
-        assert_eq!(told.events.len(), 1, "{step:?}");
-        assert_eq!(told.events[0].reason.as_str(), event);
+        assert_eq!(reported.events.len(), 1, "{step:?}");
+        assert_eq!(reported.events[0].reason.as_str(), event);
     }
 }
 
 #[test]
 fn reports_nothing_after_the_end() {
     let outcome = after(view(Vec::new()), Step::Forced);
-    let told = report(&outcome, &decide(&outcome, now()), &Outcome::default(), now());
-    assert_eq!((told.condition, told.events.len()), (None, 0));
+    let reported = report(&outcome, &decide(&outcome, now()), &Outcome::default(), now());
+    assert_eq!((reported.condition, reported.events.len()), (None, 0));
 }
 
 #[test]
@@ -149,7 +153,7 @@ fn reports_nothing_while_something_is_unread() {
         view.subject.stored = Some(at_step(Step::WaitingForVolumes, 1000));
         view.volumes = Observed::NotAsked;
     });
-    let (step, message, events) = told(&given_up, &nothing);
+    let (step, message, events) = reported(&given_up, &nothing);
     assert_eq!((step, events), (Step::VolumesLeft, vec!["DrainForced"]));
     assert_eq!(message, messages::VOLUMES_NOT_LISTED);
 }
@@ -159,10 +163,10 @@ fn names_the_hooks() {
     let hooked = with(view(Vec::new()), |view| {
         view.subject.hooks = [Hook { name: "quorum".into(), owner: "etcd".into() }].into();
     });
-    let (step, message, events) = told(&hooked, &Outcome::default());
+    let (step, message, events) = reported(&hooked, &Outcome::default());
     assert_eq!((step, events), (Step::WaitingForHooks, vec!["DrainBlocked"]));
     assert_eq!(message, "Waiting for preDrain hooks: quorum (etcd)");
-    assert_eq!(told(&after(hooked, step), &Outcome::default()).2, Vec::<&str>::new());
+    assert_eq!(reported(&after(hooked, step), &Outcome::default()).2, Vec::<&str>::new());
 }
 
 #[test]
@@ -171,7 +175,7 @@ fn reports_why_the_node_is_unreadable() {
         let category = Category::Unauthorised;
         view.pods = Observed::Unknown(machinist_domain::retry::Failure { category, ..failure() });
     });
-    let (step, message, events) = told(&blind, &Outcome::default());
+    let (step, message, events) = reported(&blind, &Outcome::default());
     assert_eq!((step, events), (Step::CannotRead, vec!["DrainRequeued"]));
     assert!(message.starts_with("Cannot list the pods of the node"), "{message}");
 }

@@ -230,8 +230,8 @@ fn leaves_failed_machines_alone() {
     assert_eq!(plan(view(&failed)), Plan::NoOp(Reason::Failed));
     let had_one = all(&[recorded(), failed]);
     assert!(matches!(plan(view(&had_one)), Plan::Record(_)), "its recorded state becomes Unknown");
-    let told = all(&[had_one, annotation("machine.openshift.io/instance-state", "Unknown")]);
-    assert_eq!(plan(view(&told)), Plan::NoOp(Reason::Failed));
+    let annotated = all(&[had_one, annotation("machine.openshift.io/instance-state", "Unknown")]);
+    assert_eq!(plan(view(&annotated)), Plan::NoOp(Reason::Failed));
 }
 
 #[test]
@@ -346,8 +346,8 @@ fn missing_settings_block_a_deletion_only_if_something_may_be_left() {
 #[test]
 fn the_authority_comes_first() {
     let obeying_on = |field, wanted: Value, authority: Value| {
-        let said = json!({"spec": {"authoritativeAPI": wanted}, "status": {"authoritativeAPI": authority}});
-        let mut view = view(&all(&[deleting(), said]));
+        let authorities = json!({"spec": {"authoritativeAPI": wanted}, "status": {"authoritativeAPI": authority}});
+        let mut view = view(&all(&[deleting(), authorities]));
         view.rules.obey_migration = true;
         view.rules.authority_field = field;
         plan(view)

@@ -54,7 +54,7 @@ fn reported(view: View, (plan, outcome): &Step, now: Timestamp) -> Report {
 }
 
 /// Reports, and checks that a second report changes nothing.
-fn told(view: View, object: &Value, step: &Step) -> (Report, Value) {
+fn report_and_status(view: View, object: &Value, step: &Step) -> (Report, Value) {
     let (node, rules, observed) = (view.node.clone(), view.rules, view.observed.clone());
     let unrepaired = view.unrepaired.clone();
     let report = reported(view, step, now());
@@ -70,7 +70,7 @@ fn told(view: View, object: &Value, step: &Step) -> (Report, Value) {
 }
 
 fn of(patch: &Value, step: &Step) -> (Report, Value) {
-    told(view(patch), &object(patch), step)
+    report_and_status(view(patch), &object(patch), step)
 }
 
 fn condition(status: &Value, kind: &str) -> String {
@@ -130,15 +130,19 @@ fn a_normal_creation_has_one_event() {
     assert_eq!(provisioned.retry, Some(Retry::Again(Duration::from_secs(20))));
     assert!(provisioned.events.is_empty());
     let ready = View { node: Some(node("True")), ..view(&linked()) };
-    let (report, status) =
-        told(ready.clone(), &object(&linked()), &done(Plan::UpdateStatus(Arc::clone(&running))));
+    let (report, status) = report_and_status(
+        ready.clone(),
+        &object(&linked()),
+        &done(Plan::UpdateStatus(Arc::clone(&running))),
+    );
     assert_eq!(
         (&status["phase"], condition(&status, "Ready")),
         (&json!("Running"), "True/-".to_owned())
     );
     assert_eq!((report.retry, report.events.len()), (None, 0));
     let unsure = Arc::new(Instance { uncertain: true, ..Arc::unwrap_or_clone(running) });
-    let again = told(ready, &object(&linked()), &done(Plan::UpdateStatus(unsure))).0.retry;
+    let again =
+        report_and_status(ready, &object(&linked()), &done(Plan::UpdateStatus(unsure))).0.retry;
     assert_eq!(again, Some(Retry::Again(Duration::from_secs(20))), "it is polled");
 }
 
@@ -150,13 +154,13 @@ fn saves_a_write_if_a_node_is_about_to_be_linked() {
     ]);
     let stale = all(&[fresh.clone(), json!({"status": {"lastUpdated": "2026-06-01T12:00:01Z"}})]);
     let seen = done(Plan::UpdateStatus(instance(InstanceState::Running)));
-    let told = |patch: &Value, node| reported(View { node, ..view(patch) }, &seen, now());
-    assert_eq!(told(&fresh, Some(node("True"))).status, None);
-    assert_eq!(told(&fresh, None).status, None, "it runs already");
-    assert_eq!(told(&fresh, None).retry, Some(Retry::Again(Duration::from_secs(5))));
-    assert!(told(&stale, Some(node("True"))).status.is_some(), "it is not linked in time");
+    let report_for = |patch: &Value, node| reported(View { node, ..view(patch) }, &seen, now());
+    assert_eq!(report_for(&fresh, Some(node("True"))).status, None);
+    assert_eq!(report_for(&fresh, None).status, None, "it runs already");
+    assert_eq!(report_for(&fresh, None).retry, Some(Retry::Again(Duration::from_secs(5))));
+    assert!(report_for(&stale, Some(node("True"))).status.is_some(), "it is not linked in time");
     let provisioned = all(&[fresh, json!({"status": {"phase": "Provisioned"}})]);
-    assert!(told(&provisioned, None).status.is_some(), "the status is wrong otherwise");
+    assert!(report_for(&provisioned, None).status.is_some(), "the status is wrong otherwise");
 }
 
 #[test]
@@ -174,7 +178,7 @@ fn ready_shows_the_state_of_instance_and_node() {
     for (state, ready, expected, again) in cases {
         let view = View { node: ready.map(node), ..view(&linked()) };
         let (report, status) =
-            told(view, &object(&linked()), &done(Plan::UpdateStatus(instance(state))));
+            report_and_status(view, &object(&linked()), &done(Plan::UpdateStatus(instance(state))));
         assert_eq!(condition(&status, "Ready"), expected, "{state:?} {ready:?}");
         assert_eq!(status["phase"], "Running");
         assert_eq!(condition(&status, "InstanceExists"), "True/-");
@@ -286,7 +290,8 @@ fn leaves_conditions_and_machines_of_others_alone() {
     let failed = json!({"status": {"phase": "Failed", "errorMessage": "x", "authoritativeAPI": "ClusterAPI"}});
     let mut view = view(&failed);
     view.rules.obey_migration = true;
-    let (_, status) = told(view, &object(&failed), &done(Plan::NoOp(Reason::ManagedElsewhere)));
+    let (_, status) =
+        report_and_status(view, &object(&failed), &done(Plan::NoOp(Reason::ManagedElsewhere)));
     assert_eq!(condition(&status, "Paused"), "True/AuthoritativeAPINotMachineAPI");
     assert_eq!(
         (&status["errorMessage"], condition(&status, "Ready")),
@@ -299,7 +304,8 @@ fn pauses_a_machine_with_an_unknown_authority() {
     let odd = json!({"status": {"phase": "Running", "authoritativeAPI": "Other"}});
     let mut view = view(&odd);
     view.rules.obey_migration = true;
-    let (report, status) = told(view, &object(&odd), &done(Plan::NoOp(Reason::UnknownAuthority)));
+    let (report, status) =
+        report_and_status(view, &object(&odd), &done(Plan::NoOp(Reason::UnknownAuthority)));
     assert_eq!(condition(&status, "Paused"), "True/AuthoritativeAPINotMachineAPI");
     assert!(message(&status, "Paused").contains("authoritativeAPI"), "{status}");
     assert_eq!(

@@ -8,9 +8,9 @@ use super::super::samples::{REGION, group, now, recycle};
 use super::super::{recycling, settings};
 use super::*;
 
-fn recycler(uid: &str, generation: i64, told: bool) -> EventRecycler {
+fn recycler(uid: &str, generation: i64, counts: bool) -> EventRecycler {
     let status = EventRecyclerStatus {
-        counting: told.then(status::Counting::default),
+        counting: counts.then(status::Counting::default),
         ..EventRecyclerStatus::default()
     };
     EventRecycler {

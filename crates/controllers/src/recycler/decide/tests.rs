@@ -168,8 +168,8 @@ fn a_dry_run_pretends_once_per_cool_down() {
     let sample = Sample::new(&json!({"dryRun": true})).news("a", "p", 5, 0).news("b", "q", 5, 0);
     let plan = decide(&sample.snapshot(), now());
     assert_eq!((plan.candidates.len(), plan.pretend.len()), (0, 2));
-    let said = sample.past("a", "DryRun", 5).past("b", "DryRun", 5);
-    assert!(decide(&said.snapshot(), now()).pretend.is_empty());
+    let recorded = sample.past("a", "DryRun", 5).past("b", "DryRun", 5);
+    assert!(decide(&recorded.snapshot(), now()).pretend.is_empty());
     let earnest = Sample::new(&json!({})).news("a", "p", 5, 0).past("a", "DryRun", 5);
     assert!(begins(&earnest).is_some());
 }
@@ -253,10 +253,10 @@ fn nothing_begins_for_what_is_being_deleted() {
 fn a_plan_shows_what_follows_the_finalizer() {
     let mut sample = Sample::new(&json!({})).news("a", "p", 5, 0).news("b", "q", 4, 0);
     sample.facts.finalizers = Box::default();
-    let said = decide(&sample.snapshot(), now()).to_string();
+    let printed = decide(&sample.snapshot(), now()).to_string();
     let all = "add the finalizer; then recycle eu-west-3/a for 5 events once it is described; \
                recycle eu-west-3/b for 4 events once it is described; begin no recycle";
-    assert_eq!(said, all);
+    assert_eq!(printed, all);
 }
 
 #[test]

@@ -32,18 +32,18 @@ impl Pattern {
         if terms.iter().any(String::is_empty) {
             return Err(Refusal::EmptyTerm);
         }
-        let said = spec.matching.clone().unwrap_or_default();
-        let messages = said.message.unwrap_or_default();
+        let matching = spec.matching.clone().unwrap_or_default();
+        let messages = matching.message.unwrap_or_default();
         let pattern = Self {
             terms,
             messages: messages.into_iter().map(message).collect::<Result<_, _>>()?,
-            reasons: said.reason.unwrap_or_default(),
-            kind: said.kind.map(|kind| match kind {
+            reasons: matching.reason.unwrap_or_default(),
+            kind: matching.kind.map(|kind| match kind {
                 EventKind::Normal => "Normal",
                 EventKind::Warning => "Warning",
             }),
-            involved: said.involved_kinds.unwrap_or_default(),
-            namespaces: said.namespaces.unwrap_or_default(),
+            involved: matching.involved_kinds.unwrap_or_default(),
+            namespaces: matching.namespaces.unwrap_or_default(),
         };
         let Self { terms, messages, reasons, kind, involved, namespaces } = &pattern;
         let no_text = terms.is_empty() && messages.is_empty() && reasons.is_empty();
@@ -76,8 +76,8 @@ fn is_one_of<T>(list: &[T], holds: impl Fn(&T) -> bool) -> bool {
     list.is_empty() || list.iter().any(holds)
 }
 
-fn message(said: MessagePattern) -> Result<Message, Refusal> {
-    match (said.contains, said.regex) {
+fn message(pattern: MessagePattern) -> Result<Message, Refusal> {
+    match (pattern.contains, pattern.regex) {
         (Some(text), None) if !text.is_empty() => Ok(Message::Contains(text)),
         (None, Some(text)) => {
             let built = RegexBuilder::new(&text).size_limit(LARGEST).build();

@@ -141,8 +141,8 @@ fn the_next_group_is_recycled_where_the_worst_is_refused() {
     let status = report.status.unwrap();
     assert_eq!(status["activeRecycles"], json!(["a"]));
     assert_eq!(status["eventCounts"], json!({"b": 8}));
-    let said = condition(&status, "Recycling")["message"].as_str().unwrap();
-    assert!(said.starts_with("Recycling a; Cannot recycle b: "), "{said}");
+    let message = condition(&status, "Recycling")["message"].as_str().unwrap();
+    assert!(message.starts_with("Recycling a; Cannot recycle b: "), "{message}");
     let reasons: Vec<_> = report.events.iter().map(|event| event.reason).collect();
     assert_eq!(reasons, [EventReason::RecycleRefused, EventReason::RecycleBegins]);
     assert_eq!(report.retry, Some(Retry::Again(Duration::ZERO)));
@@ -155,10 +155,10 @@ fn every_refused_group_has_one_event() {
     let first = reconcile_with(&sample, refused());
     assert_eq!(first.events.len(), 2);
     let status = first.status.unwrap();
-    let said = condition(&status, "Recycling")["message"].as_str().unwrap();
+    let message = condition(&status, "Recycling")["message"].as_str().unwrap();
     assert!(
-        said.starts_with("Cannot recycle b: ") && said.contains("; Cannot recycle bb: "),
-        "{said}"
+        message.starts_with("Cannot recycle b: ") && message.contains("; Cannot recycle bb: "),
+        "{message}"
     );
     let again = written(sample, &status).news("b", "q", 1, 0);
     assert!(reconcile_with(&again, refused()).events.is_empty());
@@ -174,8 +174,8 @@ fn groups_of_one_name_in_two_regions_have_the_region_in_their_name() {
     let sample = Sample::new(&json!({})).news_in("us-east-1", "a", 8).news_in("eu-west-3", "a", 2);
     let status = reconcile(&sample, Some(there(group(0)))).status.unwrap();
     assert_eq!(status["eventCounts"], json!({"us-east-1/a": 8, "eu-west-3/a": 2}));
-    let said = condition(&status, "Recycling")["message"].as_str().unwrap();
-    assert!(said.starts_with("Cannot recycle us-east-1/a: "), "{said}");
+    let message = condition(&status, "Recycling")["message"].as_str().unwrap();
+    assert!(message.starts_with("Cannot recycle us-east-1/a: "), "{message}");
     let status = reconcile(&sample, Some(there(group(2)))).status.unwrap();
     assert_eq!(status["activeRecycles"], json!(["us-east-1/a"]));
     assert_eq!(status["recycles"][0]["region"], "us-east-1");

@@ -65,17 +65,17 @@ async fn a_machine_goes_when_its_node_is_drained_and_not_before() -> Result<()> 
     world.budget("at-least-one").await?;
 
     world.delete_machine("m").await?;
-    let said = blocked(&world).await?;
-    let message = said["message"].as_str().unwrap_or_default();
+    let condition = blocked(&world).await?;
+    let message = condition["message"].as_str().unwrap_or_default();
     assert!(message.contains("web-0") && message.contains("at-least-one"), "{message}");
-    assert_eq!((cloud.live(), said["severity"].as_str()), (1, Some("Warning")));
+    assert_eq!((cloud.live(), condition["severity"].as_str()), (1, Some("Warning")));
 
     // There is one worker: a drain that waits leaves it to the others.
     create(&world, "other").await?;
     until_runs(&world, "other").await?;
     world.delete_machine("other").await?;
     world.until_gone("other").await?;
-    assert_eq!(blocked(&world).await?, said);
+    assert_eq!(blocked(&world).await?, condition);
 
     first.kill().await?;
     world.node("b", None).await?;
@@ -88,7 +88,7 @@ async fn a_machine_goes_when_its_node_is_drained_and_not_before() -> Result<()> 
             Ok(())
         })
         .await?;
-    assert_eq!(blocked(&world).await?, said, "what is known is not written again");
+    assert_eq!(blocked(&world).await?, condition, "what is known is not written again");
     world.protected_pod("web-1", "b").await?;
     world.until_gone("m").await?;
     assert_eq!(cloud.live(), 0);

@@ -23,7 +23,7 @@ async fn machines_live_without_sets_on_openshifts_definition() -> Result<()> {
     machines_live_without_sets(Served::Stock(FeatureSet::Default)).await
 }
 
-async fn until_said(process: &Process, line: &str) -> Result<()> {
+async fn until_readyz(process: &Process, line: &str) -> Result<()> {
     eventually(PATIENCE, line, || async {
         let (ready, text) = process.readiness();
         ensure!(ready && text.lines().any(|found| found == line), "ready: {ready}\n{text}");
@@ -39,15 +39,15 @@ async fn machines_live_without_sets(served: Served) -> Result<()> {
     // There is nothing to reconcile, and the process is healthy.
     for controller in ["machine", "nodelink"] {
         let waits = format!("[+] controller {controller} waits for machines.machine.openshift.io");
-        until_said(&process, &waits).await?;
+        until_readyz(&process, &waits).await?;
     }
     let set_waits = "[+] controller machineset waits for machinesets.machine.openshift.io";
-    until_said(&process, set_waits).await?;
+    until_readyz(&process, set_waits).await?;
 
     control_plane.install_crds(&served.yaml(&["machines"]).await?).await?;
-    until_said(&process, "[+] controller machine runs").await?;
-    until_said(&process, "[+] controller nodelink runs").await?;
-    until_said(&process, set_waits).await?;
+    until_readyz(&process, "[+] controller machine runs").await?;
+    until_readyz(&process, "[+] controller nodelink runs").await?;
+    until_readyz(&process, set_waits).await?;
     fleet.create_bare_machine("bare", machine_spec(&json!({}))).await?;
     let machine = fleet.until_phase("bare", "Running").await?;
     let node = fleet.nodes().get(node_of(&machine)).await?;
@@ -56,11 +56,11 @@ async fn machines_live_without_sets(served: Served) -> Result<()> {
     fleet.until_gone("bare").await?;
     assert_eq!((fleet.cloud().live(), fleet.cloud().volumes()), (0, 0));
     assert!(fleet.own_nodes().await?.is_empty());
-    until_said(&process, set_waits).await?;
+    until_readyz(&process, set_waits).await?;
 
     // It is created, and nothing has to be restarted.
     control_plane.install_crds(&served.yaml(&["machinesets"]).await?).await?;
-    until_said(&process, "[+] controller machineset runs").await?;
+    until_readyz(&process, "[+] controller machineset runs").await?;
     fleet.create_workers(1, json!({})).await?;
     fleet.until_settled(1).await?;
     process.kill().await

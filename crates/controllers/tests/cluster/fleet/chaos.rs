@@ -23,12 +23,12 @@ const PARALLEL: usize = 4;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_happens_ends_well_on_our_definitions() -> Result<()> {
-    tell(Served::Ours, 1..5).await
+    run_stories(Served::Ours, 1..5).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_happens_ends_well_on_openshifts_definitions() -> Result<()> {
-    tell(Served::Stock(FeatureSet::Default), 5..9).await
+    run_stories(Served::Stock(FeatureSet::Default), 5..9).await
 }
 
 /// What `FLEET_SEEDS` asks for, or the default.
@@ -53,14 +53,14 @@ fn rejects_an_empty_range_of_seeds() {
     }
 }
 
-async fn tell(served: Served, usual: Range<u64>) -> Result<()> {
+async fn run_stories(served: Served, usual: Range<u64>) -> Result<()> {
     let wanted = std::env::var("FLEET_SEEDS").ok();
     let stories = seeds(wanted.as_deref(), usual)?.map(Story::from_seed);
-    let told = futures::stream::iter(stories).map(|story| async move {
+    let runs = futures::stream::iter(stories).map(|story| async move {
         let result = live_through(&story, served).await;
         result.with_context(|| format!("FLEET_SEEDS={} on {served:?}:\n{story}", story.seed))
     });
-    let results: Vec<_> = told.buffer_unordered(PARALLEL).collect().await;
+    let results: Vec<_> = runs.buffer_unordered(PARALLEL).collect().await;
     let failures: Vec<_> = results.into_iter().filter_map(Result::err).collect();
     for failure in &failures {
         println!("{failure:?}\n");

@@ -73,7 +73,7 @@ async fn an_instance_that_dies_is_reported_and_not_replaced(fleet: Fleet) -> Res
     };
     let two = |set: &_| counts(set) == [Some(3), Some(2)];
     fleet.until_set(SET, "one of three is not ready", two).await?;
-    let told = fleet.eventually("an Event", || async {
+    let reported = fleet.eventually("an Event", || async {
         let events = fleet.events().await?;
         let found = events.iter().any(|event| {
             event.about == victim && event.reason == "Failed" && event.kind == "Warning"
@@ -81,7 +81,7 @@ async fn an_instance_that_dies_is_reported_and_not_replaced(fleet: Fleet) -> Res
         ensure!(found, "{events:?}");
         Ok(())
     });
-    told.await?;
+    reported.await?;
     // A definition without failureReason drops it at every write; it must not be written for ever.
     stays_idle(&fleet).await?;
     assert_eq!((fleet.cloud().created(), fleet.all_machines().await?.len()), (3, 3));

@@ -85,25 +85,25 @@ async fn machines_are_ready_with_their_own_node_and_available_after_a_while(
     world.until_settled("workers").await?;
     let names = world.until_alive(2).await?;
     let node = make_ready(&world, &names[0]).await?;
-    let said =
+    let has_counts =
         |wanted| move |set: &kube::core::DynamicObject| counts(&set.data["status"]) == wanted;
-    world.until_set("workers", "one is ready", said([2, 2, 1, 0])).await?;
+    world.until_set("workers", "one is ready", has_counts([2, 2, 1, 0])).await?;
     // No event marks the end of five seconds.
     world.patch_set("workers", json!({"spec": {"minReadySeconds": 5}})).await?;
     let began = Instant::now();
-    world.until_set("workers", "one is available", said([2, 2, 1, 1])).await?;
+    world.until_set("workers", "one is available", has_counts([2, 2, 1, 1])).await?;
     println!("available after {:?}", began.elapsed());
     world.patch_set("workers", json!({"spec": {"minReadySeconds": 3600}})).await?;
     let nodes = Api::<Node>::all(world.client.clone());
     set_ready(&nodes, &node.name_any(), "Unknown").await?;
-    world.until_set("workers", "none is ready", said([2, 2, 0, 0])).await?;
+    world.until_set("workers", "none is ready", has_counts([2, 2, 0, 0])).await?;
     // Another Node of the same name is not the machine's.
     nodes.delete(&node.name_any(), &kube::api::DeleteParams::default()).await?;
     let other: Node = serde_json::from_value(json!({"metadata": {"name": node.name_any()}}))?;
     nodes.create(&PostParams::default(), &other).await?;
     set_ready(&nodes, &node.name_any(), "True").await?;
     make_ready(&world, &names[1]).await?;
-    world.until_set("workers", "the other one is ready", said([2, 2, 1, 0])).await?;
+    world.until_set("workers", "the other one is ready", has_counts([2, 2, 1, 0])).await?;
     Ok(())
 }
 

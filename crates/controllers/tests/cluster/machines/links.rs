@@ -28,7 +28,7 @@ async fn register(world: &Fixture, name: &str) -> Result<String> {
     Ok(name)
 }
 
-async fn until_told(world: &Fixture, node: &str) -> Result<String> {
+async fn until_reported(world: &Fixture, node: &str) -> Result<String> {
     let events = Api::<Event>::all(world.client.clone());
     eventually(PATIENCE, "an Event about the node", || async {
         let all = events.list(&ListParams::default().fields("reason=NodeNotLinked")).await?;
@@ -54,8 +54,8 @@ async fn a_node_that_waited_for_another_one_is_linked_when_that_goes(world: Fixt
     let first = register(&world, "a").await?;
     world.until_machine("m", "the first node is linked", |machine| linked(machine, &first)).await?;
     let second = register(&world, "b").await?;
-    let told = until_told(&world, &second).await?;
-    assert!(told.contains(&first), "{told}");
+    let note = until_reported(&world, &second).await?;
+    assert!(note.contains(&first), "{note}");
     world.nodes().delete(&first, &DeleteParams::default()).await?;
     world
         .until_machine("m", "the second node is linked", |machine| linked(machine, &second))
@@ -73,8 +73,8 @@ async fn what_the_api_server_does_not_take_is_told_on_the_node(world: Fixture) -
     let machine = json!({"providerID": id, "metadata": metadata, "providerSpec": value});
     world.create_with("m", machine, json!({})).await?;
     let node = register(&world, "n").await?;
-    let told = until_told(&world, &node).await?;
-    assert!(told.contains("tier") || told.contains("not a label value!"), "{told}");
+    let event = until_reported(&world, &node).await?;
+    assert!(event.contains("tier") || event.contains("not a label value!"), "{event}");
     world.patch_machine("m", json!({"spec": {"metadata": null}})).await?;
     let annotated = eventually(PATIENCE, "the node knows its machine", || async {
         let node = world.nodes().get(&node).await?;

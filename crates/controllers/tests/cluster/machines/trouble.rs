@@ -33,8 +33,8 @@ async fn a_spec_that_can_never_work_fails_and_can_be_deleted(world: Fixture) -> 
     let machine = world.until_phase("m", "Failed").await?;
     let status = &machine.data["status"];
     assert_eq!(status["errorReason"], "InvalidConfiguration");
-    let told = status["errorMessage"].as_str().unwrap_or_default();
-    assert!(told.contains("bootSeconds: invalid type"), "{told}");
+    let error = status["errorMessage"].as_str().unwrap_or_default();
+    assert!(error.contains("bootSeconds: invalid type"), "{error}");
     if world.served == Served::Ours {
         assert_eq!(status["failureReason"], "InvalidConfiguration");
         assert_eq!(status["failureMessage"], status["errorMessage"]);
@@ -92,8 +92,8 @@ async fn a_machine_without_its_label_is_not_created_but_can_be_deleted(
     world.until_phase("old", "Running").await?;
     world.until_phase("new", "Running").await?;
     world.patch_machine("old", label(json!(null))).await?;
-    let says = |machine: &_| message(machine, "Ready").contains("cluster-api-cluster");
-    let machine = world.until_machine("old", "it says what is missing", says).await?;
+    let names_the_label = |machine: &_| message(machine, "Ready").contains("cluster-api-cluster");
+    let machine = world.until_machine("old", "it says what is missing", names_the_label).await?;
     assert_eq!(phase(&machine), "Running");
     world.delete_machine("old").await?;
     world.until_gone("old").await?;
@@ -160,8 +160,8 @@ async fn an_instance_that_dies_makes_its_machine_fail_and_an_outage_does_not(
         let touch = json!({"metadata": {"annotations": {"touched": number}}});
         world.patch_machine("m", touch).await?;
         let machine = world.machines().get("m").await?;
-        let says = condition(&machine, "InstanceExists");
-        ensure!(says == "Unknown/ErrorCheckingProvider", "{says}");
+        let exists = condition(&machine, "InstanceExists");
+        ensure!(exists == "Unknown/ErrorCheckingProvider", "{exists}");
         Ok(machine)
     })
     .await?;

@@ -45,7 +45,7 @@ pub(crate) fn main(arguments: PlaygroundArguments, log: Logging) -> anyhow::Resu
 }
 
 async fn play(arguments: PlaygroundArguments, stop: CancellationToken) -> anyhow::Result<()> {
-    say(messages::STARTING)?;
+    print(messages::STARTING)?;
     let Some(control_plane) = stop.run_until_cancelled(ControlPlane::start()).await else {
         return Ok(());
     };
@@ -65,7 +65,7 @@ async fn play(arguments: PlaygroundArguments, stop: CancellationToken) -> anyhow
     controllers_ended?;
     user_ended?;
     drop(control_plane);
-    say(messages::STOPPED)
+    print(messages::STOPPED)
 }
 
 async fn use_it(
@@ -86,7 +86,7 @@ async fn use_it(
     }
     let fleet = Fleet::create(&client, cloud, &arguments).await?;
     let kubeconfig = control_plane.kubeconfig_path();
-    say(&messages::usage(kubeconfig, fleet::NAME, samples::FIRST))?;
+    print(&messages::usage(kubeconfig, fleet::NAME, samples::FIRST))?;
     watch(&sets, &fleet, &messages::export(kubeconfig), stop).await
 }
 
@@ -97,8 +97,8 @@ async fn prove(sets: &Api<MachineSet>) -> anyhow::Result<()> {
         let wrong = rows.iter().filter(|row| !samples::is_as_expected(row));
         let wrong: Vec<_> = wrong.map(|row| row.name.as_str()).collect();
         if wrong.is_empty() {
-            say(&view::tables(&rows))?;
-            return say(&messages::samples_proved(rows.len()));
+            print(&view::tables(&rows))?;
+            return print(&messages::samples_proved(rows.len()));
         }
         if began.elapsed() > PATIENCE {
             anyhow::bail!(messages::samples_differ(PATIENCE, &wrong, &view::tables(&rows)));
@@ -130,7 +130,7 @@ async fn watch(
                 if terminal && !shown.is_empty() && !has_logs {
                     write!(std::io::stdout(), "\x1b[{}A\x1b[J", shown.lines().count())?;
                 }
-                say(&tables)?;
+                print(&tables)?;
                 shown = tables;
             }
         }
@@ -167,7 +167,7 @@ fn run_arguments(control_plane: &ControlPlane) -> anyhow::Result<RunArguments> {
     ])?)
 }
 
-fn say(text: &str) -> anyhow::Result<()> {
+fn print(text: &str) -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "{text}")?;
     Ok(())
 }

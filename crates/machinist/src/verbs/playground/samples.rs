@@ -55,12 +55,12 @@ pub(super) fn is_as_expected(row: &Row) -> bool {
     else {
         return false;
     };
-    let said = [&row.vcpu, &row.memory, &row.gpu, &row.architecture];
+    let shown = [&row.vcpu, &row.memory, &row.gpu, &row.architecture];
     row.instance_type == instance_type.unwrap_or_default()
         && match expected {
-            Values(values) => said.iter().zip(values).all(|(said, value)| *said == value),
+            Values(values) => shown.iter().zip(values).all(|(shown, value)| *shown == value),
             Warning(reason) => {
-                said.iter().all(|value| value.is_empty()) && row.reason == reason.as_str()
+                shown.iter().all(|value| value.is_empty()) && row.reason == reason.as_str()
             }
         }
 }

@@ -52,6 +52,6 @@ fn show<T: Serialize>(
     super::print(&text).context("stdout")
 }
 
-fn say(line: &str) {
+fn print_line(line: &str) {
     drop(writeln!(std::io::stderr(), "{line}"));
 }

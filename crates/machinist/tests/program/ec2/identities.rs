@@ -24,7 +24,7 @@ async fn a_set_without_a_secret_is_asked_about_as_the_process_itself() -> Result
     let (world, cloud) = (Ec2World::plain("ambient").await?, cloud().await?);
     let _annotator = Launch::new(&world)?.asking(&cloud).start().await?;
     world.create("set", machine("m5.large")).await?;
-    world.says("set", VCPU, "2").await?;
+    world.until_annotated("set", VCPU, "2").await?;
     assert_eq!(askers(&cloud, "m5.large"), [AMBIENT]);
     Ok(())
 }
@@ -46,7 +46,7 @@ async fn a_secret_holds_keys_or_a_file_and_the_file_wins() -> Result<()> {
         world.create(secret, machine_as(secret, instance_type)).await?;
     }
     for (secret, instance_type, vcpus, id) in cases {
-        world.says(secret, VCPU, vcpus).await?;
+        world.until_annotated(secret, VCPU, vcpus).await?;
         assert_eq!(askers(&cloud, instance_type), [id]);
     }
     Ok(())
@@ -73,7 +73,7 @@ async fn a_missing_or_bad_secret_is_told_and_mending_it_is_heard() -> Result<()>
     assert!(!world.annotations("set").await?.contains_key(VCPU));
 
     world.put_secret("aws", &keys("AKIAGOOD")).await?;
-    world.says("set", VCPU, "2").await?;
+    world.until_annotated("set", VCPU, "2").await?;
     assert_eq!(askers(&cloud, "m5.large"), ["AKIAGOOD"]);
     Ok(())
 }
@@ -84,7 +84,7 @@ async fn a_rotated_secret_is_used_without_a_restart() -> Result<()> {
     let _annotator = Launch::new(&world)?.asking(&cloud).start().await?;
     world.put_secret("aws", &keys("AKIAOLD")).await?;
     world.create("set", machine_as("aws", "m5.large")).await?;
-    world.says("set", VCPU, "2").await?;
+    world.until_annotated("set", VCPU, "2").await?;
     world.put_secret("aws", &keys("AKIANEW")).await?;
     // Answers to the old identity do not count for the new one.
     poll::eventually(PATIENCE, "the new key to be used", || async {
@@ -94,7 +94,7 @@ async fn a_rotated_secret_is_used_without_a_restart() -> Result<()> {
     })
     .await?;
     world.change("set", machine_as("aws", "m5.xlarge")).await?;
-    world.says("set", VCPU, "4").await?;
+    world.until_annotated("set", VCPU, "4").await?;
     assert_eq!(askers(&cloud, "m5.xlarge"), ["AKIANEW"]);
     Ok(())
 }
@@ -111,8 +111,8 @@ async fn secrets_of_one_name_in_two_namespaces_are_two() -> Result<()> {
         world.put_secret("aws", &keys(id)).await?;
         world.create("set", machine_as("aws", "m5.large")).await?;
     }
-    one.says("set", VCPU, "2").await?;
-    two.says("set", VCPU, "2").await?;
+    one.until_annotated("set", VCPU, "2").await?;
+    two.until_annotated("set", VCPU, "2").await?;
     let mut askers = askers(&cloud, "m5.large");
     askers.sort_unstable();
     assert_eq!(askers, ["AKIAONE", "AKIATWO"]);
@@ -126,12 +126,12 @@ async fn a_secret_that_no_set_names_any_more_is_not_watched_any_more() -> Result
     for name in ["one", "two", "three"] {
         let secret = if name == "three" { "late" } else { "early" };
         world.create(name, machine_as(secret, "m5.large")).await?;
-        world.says(name, VCPU, "2").await?;
+        world.until_annotated(name, VCPU, "2").await?;
     }
     open_watches(&proxy, 2).await?;
     // One changes its mind, one goes; only the second is the last to name the Secret.
     world.change("one", machine_as("late", "m5.xlarge")).await?;
-    world.says("one", VCPU, "4").await?;
+    world.until_annotated("one", VCPU, "4").await?;
     assert_eq!(open(&proxy), 2);
     world.sets().delete("two", &DeleteParams::default()).await?;
     open_watches(&proxy, 1).await?;
@@ -148,7 +148,7 @@ async fn a_secret_that_no_set_names_any_more_is_not_watched_any_more() -> Result
     open_watches(&proxy, 0).await?;
     // A set that names it again is served again.
     world.create("four", machine_as("early", "m5.2xlarge")).await?;
-    world.says("four", VCPU, "8").await?;
+    world.until_annotated("four", VCPU, "8").await?;
     open_watches(&proxy, 1).await
 }
 
@@ -160,8 +160,8 @@ async fn on_request_one_watch_has_all_secrets() -> Result<()> {
     world.create("one", machine_as("early", "m5.large")).await?;
     world.create("two", machine_as("late", "m5.xlarge")).await?;
     world.create("three", machine_as("missing", "m5.2xlarge")).await?;
-    world.says("one", VCPU, "2").await?;
-    world.says("two", VCPU, "4").await?;
+    world.until_annotated("one", VCPU, "2").await?;
+    world.until_annotated("two", VCPU, "4").await?;
     world.hears("three", "ReconcileError", "does not exist").await?;
     // Rotation and creation are heard of as with a watch on each.
     world.put_secret("early", &keys("AKIANEW")).await?;
@@ -171,7 +171,7 @@ async fn on_request_one_watch_has_all_secrets() -> Result<()> {
     })
     .await?;
     world.put_secret("missing", &keys("AKIAFOUND")).await?;
-    world.says("three", VCPU, "8").await?;
+    world.until_annotated("three", VCPU, "8").await?;
     open_watches(&proxy, 1).await?;
     let lists = proxy.log().matching(&Match::any().verbs([Verb::List]).resource("secrets"));
     assert_eq!(lists.len(), 1, "{}", proxy.log());

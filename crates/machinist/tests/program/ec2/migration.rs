@@ -35,7 +35,7 @@ async fn with_the_gate_only_the_api_in_charge_is_followed() -> Result<()> {
     let annotator = Launch::new(&world)?.asking(&cloud).flag(gate).start().await?;
     world.create("ours", machine("m5.large")).await?;
     set_status(&world, "ours", json!({"authoritativeAPI": "MachineAPI"})).await?;
-    world.says("ours", VCPU, "2").await?;
+    world.until_annotated("ours", VCPU, "2").await?;
     stays("the others are left alone", async || {
         for name in ["other", "paused", "silent"] {
             ensure!(world.annotations(name).await?.is_empty(), "{name}");
@@ -50,8 +50,8 @@ async fn with_the_gate_only_the_api_in_charge_is_followed() -> Result<()> {
     set_status(&world, "other", json!({"authoritativeAPI": "Migrating"})).await?;
     set_status(&world, "other", json!({"authoritativeAPI": "MachineAPI"})).await?;
     set_status(&world, "paused", json!({"conditions": paused("False")})).await?;
-    world.says("other", VCPU, "4").await?;
-    world.says("paused", VCPU, "4").await?;
+    world.until_annotated("other", VCPU, "4").await?;
+    world.until_annotated("paused", VCPU, "4").await?;
     Ok(())
 }
 
@@ -61,6 +61,6 @@ async fn without_the_gate_all_are_followed() -> Result<()> {
     world.create("other", machine("m5.large")).await?;
     set_status(&world, "other", json!({"authoritativeAPI": "ClusterAPI"})).await?;
     let _annotator = Launch::new(&world)?.asking(&cloud).start().await?;
-    world.says("other", VCPU, "2").await?;
+    world.until_annotated("other", VCPU, "2").await?;
     Ok(())
 }

@@ -17,7 +17,7 @@ async fn the_endpoint_is_the_infrastructures_and_a_new_one_is_asked_at_once() ->
     world.point_to(&first.endpoint_url()).await?;
     let _annotator = Launch::new(&world)?.asking(&ambient).start().await?;
     world.create("set", machine("m5.large")).await?;
-    world.says("set", VCPU, "2").await?;
+    world.until_annotated("set", VCPU, "2").await?;
     assert_eq!(first.front().calls_of(TYPES).len(), 1);
 
     world.point_to(&second.endpoint_url()).await?;
@@ -27,7 +27,7 @@ async fn the_endpoint_is_the_infrastructures_and_a_new_one_is_asked_at_once() ->
     })
     .await?;
     world.change("set", machine("m5.xlarge")).await?;
-    world.says("set", VCPU, "4").await?;
+    world.until_annotated("set", VCPU, "4").await?;
     assert_eq!(first.front().calls_of(TYPES).len(), 1);
     assert!(ambient.front().calls().is_empty(), "the cluster's word counts for more");
     Ok(())
@@ -47,7 +47,7 @@ async fn a_private_ca_is_trusted_from_the_moment_that_the_cluster_does() -> Resu
     assert!(cloud.front().calls().is_empty());
 
     world.trust(cloud.ca_pem().context("a CA")?).await?;
-    world.says("set", VCPU, "2").await?;
+    world.until_annotated("set", VCPU, "2").await?;
     assert_eq!(cloud.front().calls_of(TYPES).len(), 1);
     Ok(())
 }
@@ -60,7 +60,7 @@ async fn a_ca_that_is_there_from_the_start_is_trusted_with_the_first_question() 
     world.trust(cloud.ca_pem().context("a CA")?).await?;
     world.create("set", machine("m5.large")).await?;
     let annotator = Launch::new(&world)?.start().await?;
-    world.says("set", VCPU, "2").await?;
+    world.until_annotated("set", VCPU, "2").await?;
     assert!(world.event_notes("set", "CatalogueUsed").await?.is_empty());
     assert!((annotator.calls("ok").await? - 1.0).abs() < 0.5);
     assert!(annotator.calls("Unavailable").await? < 0.5);
@@ -73,7 +73,7 @@ async fn a_cluster_that_becomes_openshift_later_is_heard() -> Result<()> {
     let (before, after) = (cloud().await?, cloud().await?);
     let _annotator = Launch::new(&world)?.asking(&before).start().await?;
     world.create("set", machine("m5.large")).await?;
-    world.says("set", VCPU, "2").await?;
+    world.until_annotated("set", VCPU, "2").await?;
     assert_eq!(before.front().calls_of(TYPES).len(), 1);
     world.become_openshift().await?;
     world.point_to(&after.endpoint_url()).await?;
@@ -89,11 +89,11 @@ async fn a_cluster_that_becomes_openshift_later_is_heard() -> Result<()> {
 async fn an_infrastructure_that_cannot_be_read_is_not_absent() -> Result<()> {
     let world = Ec2World::openshift("unreadable").await?;
     let (cloud, ambient) = (cloud().await?, cloud().await?);
-    world.say(json!("on fire")).await?;
+    world.set_infrastructure(json!("on fire")).await?;
     world.create("set", machine("m5.large")).await?;
     let _annotator = Launch::new(&world)?.asking(&ambient).start().await?;
     world.hears("set", "CatalogueUsed", "infrastructures").await?;
-    world.says("set", VCPU, "2").await?;
+    world.until_annotated("set", VCPU, "2").await?;
     assert!(ambient.front().calls().is_empty(), "no endpoint was configured");
 
     world.point_to(&cloud.endpoint_url()).await?;
@@ -113,7 +113,7 @@ async fn without_the_ca_the_catalogue_stands_in_and_ec2_is_asked_when_it_comes()
     world.point_to(&cloud.endpoint_url()).await?;
     world.create("set", machine("m5.large")).await?;
     let annotator = Launch::new(&world)?.start().await?;
-    world.says("set", VCPU, "2").await?;
+    world.until_annotated("set", VCPU, "2").await?;
     world.hears("set", "CatalogueUsed", "Unavailable").await?;
     assert!(cloud.front().calls().is_empty(), "nothing is sent over an untrusted connection");
 

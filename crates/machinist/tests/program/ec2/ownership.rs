@@ -18,7 +18,7 @@ async fn a_set_that_is_being_deleted_is_left_alone_and_nobody_is_asked() -> Resu
     world.sets().delete("going", &DeleteParams::default()).await?;
     let annotator = Launch::new(&world)?.asking(&cloud).start().await?;
     world.create("staying", machine("m5.large")).await?;
-    world.says("staying", VCPU, "2").await?;
+    world.until_annotated("staying", VCPU, "2").await?;
     poll::eventually(PATIENCE, "a reconcile of each", || async {
         let settled = annotator.reconciles("settled").await?;
         ensure!(settled > 1.5, "{settled} so far");
@@ -38,7 +38,7 @@ async fn what_users_set_is_kept_and_a_wrong_architecture_is_not() -> Result<()> 
     let annotations = json!({CPU: "3", LABELS: labels, "example.com/x": "y", VCPU: "99"});
     let metadata = json!({"annotations": annotations});
     world.create_with("set", metadata, machine("m5.large")).await?;
-    let annotations = world.says("set", VCPU, "2").await?;
+    let annotations = world.until_annotated("set", VCPU, "2").await?;
     assert_eq!((&*annotations[CPU], &*annotations["example.com/x"]), ("3", "y"));
     let expected = [
         ("kubernetes.io/arch", "amd64"),
@@ -52,7 +52,7 @@ async fn what_users_set_is_kept_and_a_wrong_architecture_is_not() -> Result<()> 
     world.hears("set", "UserValueKept", CPU).await?;
 
     world.change("set", machine("m5.xlarge")).await?;
-    let annotations = world.says("set", VCPU, "4").await?;
+    let annotations = world.until_annotated("set", VCPU, "4").await?;
     assert_eq!(annotations[CPU], "3");
     assert_eq!(pairs(&annotations)["node.kubernetes.io/instance-type"], "m5.xlarge");
     assert_eq!(pairs(&annotations)["topology.kubernetes.io/zone"], "mine");
@@ -76,8 +76,8 @@ async fn what_users_set_is_kept_and_a_wrong_architecture_is_not() -> Result<()> 
     let patch = Patch::Merge(json!({"metadata": {"annotations": {memory: "1Gi"}}}));
     world.sets().patch("set", &PatchParams::default(), &patch).await?;
     world.hears("set", "UserValueKept", memory).await?;
-    let told = world.event_notes("set", "UserValueKept").await?;
-    assert!(told.len() == 1 && !told[0].contains(CPU), "{told:?}");
+    let notes = world.event_notes("set", "UserValueKept").await?;
+    assert!(notes.len() == 1 && !notes[0].contains(CPU), "{notes:?}");
     assert_eq!(world.annotations("set").await?[memory], "1Gi");
     Ok(())
 }

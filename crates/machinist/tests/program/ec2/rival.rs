@@ -21,7 +21,7 @@ async fn a_writer_that_shuffles_the_pairs_is_not_fought() -> Result<()> {
     let annotator = Launch::new(&world)?.start().await?;
     let metadata = json!({"annotations": {LABELS: "team=a,tier=b"}});
     world.create_with("set", metadata, machine("m5.large")).await?;
-    world.says("set", VCPU, "2").await?;
+    world.until_annotated("set", VCPU, "2").await?;
 
     for _ in 0..ROUNDS {
         world.renew_rival().await?;
@@ -61,7 +61,7 @@ async fn a_rival_is_known_of_before_the_first_write() -> Result<()> {
     let launch = Launch::new(&world)?.flag("--instance-types=catalogue");
     let _annotator = launch.flag("--sync-period=400ms").start().await?;
     for name in ["a", "b", "c"] {
-        let annotations = world.says(name, VCPU, "2").await?;
+        let annotations = world.until_annotated(name, VCPU, "2").await?;
         assert_eq!(annotations[LABELS], "kubernetes.io/arch=amd64");
         world.patched(name, 1).await?;
     }
@@ -98,7 +98,7 @@ async fn a_lease_that_is_old_or_was_given_back_is_no_rival() -> Result<()> {
         world.create("set", machine("m5.large")).await?;
         let launch = Launch::new(&world)?.flag("--instance-types=catalogue");
         let _annotator = launch.start().await?;
-        let annotations = world.says("set", VCPU, "2").await?;
+        let annotations = world.until_annotated("set", VCPU, "2").await?;
         let pairs: Vec<_> = pairs(&annotations).into_keys().collect();
         let all = [
             "kubernetes.io/arch",

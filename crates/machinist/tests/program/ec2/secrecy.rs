@@ -42,7 +42,7 @@ async fn no_value_of_a_secret_is_logged_told_or_written_to_disk() -> Result<()> 
         world.create(name, machine_as(name, "m5.large")).await?;
     }
     for name in ["ambient", "keys", "file"] {
-        world.says(name, VCPU, "2").await?;
+        world.until_annotated(name, VCPU, "2").await?;
     }
     world.hears("broken", "ReconcileError", "").await?;
     // Failures and rotation are logged, too.

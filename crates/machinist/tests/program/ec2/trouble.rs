@@ -20,17 +20,17 @@ async fn the_catalogue_stands_in_until_ec2_answers_again() -> Result<()> {
     world.create("current", machine("m5.large")).await?;
     // This EC2 has retired the types with AMD's GPUs; only the catalogue knows them.
     world.create("retired", machine("g4ad.xlarge")).await?;
-    let retired = world.says("retired", VCPU, "4").await?;
+    let retired = world.until_annotated("retired", VCPU, "4").await?;
     assert_eq!(retired["capacity.cluster-autoscaler.kubernetes.io/gpu-type"], "amd.com/gpu");
     for (name, vcpus) in [("current", "2"), ("retired", "4")] {
-        world.says(name, VCPU, vcpus).await?;
+        world.until_annotated(name, VCPU, vcpus).await?;
         world.hears(name, "CatalogueUsed", "Throttled").await?;
     }
     assert!(annotator.calls("Throttled").await? > 0.5);
     let series = r#"machinist_events_total{reason="CatalogueUsed",result="written"}"#;
     poll::eventually(PATIENCE, "both to be counted", || async {
-        let told = annotator.metric(series).await?;
-        ensure!(told > 1.5, "{told} so far");
+        let value = annotator.metric(series).await?;
+        ensure!(value > 1.5, "{value} so far");
         Ok(())
     })
     .await?;
@@ -58,7 +58,7 @@ async fn the_catalogue_stands_in_for_who_may_not_ask() -> Result<()> {
     let annotator = Launch::new(&world)?.asking(&cloud).start().await?;
     world.create("set", machine("m5.large")).await?;
     world.hears("set", "CatalogueUsed", "Unauthorised").await?;
-    world.says("set", VCPU, "2").await?;
+    world.until_annotated("set", VCPU, "2").await?;
     // "Could not ask" is not "does not exist": what the catalogue does not know, either, is no unknown type.
     world.create("new", machine("m99.mega")).await?;
     world.hears("new", "ReconcileError", "UnauthorizedOperation").await?;
@@ -85,7 +85,7 @@ async fn without_the_catalogue_nothing_is_written_until_ec2_answers() -> Result<
     assert_eq!(world.event_notes("set", "ReconcileError").await?.len(), 1);
 
     cloud.front().reset().await;
-    world.says("set", VCPU, "2").await?;
+    world.until_annotated("set", VCPU, "2").await?;
     assert!(world.event_notes("set", "CatalogueUsed").await?.is_empty());
     Ok(())
 }
@@ -116,7 +116,7 @@ async fn a_region_that_cannot_be_used_is_told_and_the_catalogue_does_not_stand_i
     assert!(cloud.front().calls_of(TYPES).is_empty());
     // A correction takes effect at once.
     world.change("wrong", machine("m5.large")).await?;
-    world.says("wrong", VCPU, "2").await?;
+    world.until_annotated("wrong", VCPU, "2").await?;
     Ok(())
 }
 
@@ -127,7 +127,7 @@ async fn who_may_not_see_definitions_takes_the_cluster_for_plain_kubernetes() ->
     proxy.add_rule(Rule::new(definitions(), Effect::answer(403)));
     world.create("set", machine("m5.large")).await?;
     let annotator = Launch::new(&world)?.behind(&proxy)?.asking(&cloud).start().await?;
-    world.says("set", VCPU, "2").await?;
+    world.until_annotated("set", VCPU, "2").await?;
     assert_eq!(cloud.front().calls_of(TYPES).len(), 1);
     assert!(world.event_notes("set", "CatalogueUsed").await?.is_empty());
     assert!(annotator.log()?.contains("assuming that this cluster is not OpenShift"));
@@ -143,7 +143,7 @@ async fn while_no_answer_about_definitions_comes_the_catalogue_stands_in() -> Re
     world.create("set", machine("m5.large")).await?;
     let _annotator = Launch::new(&world)?.behind(&proxy)?.asking(&cloud).start().await?;
     world.hears("set", "CatalogueUsed", "cannot read").await?;
-    world.says("set", VCPU, "2").await?;
+    world.until_annotated("set", VCPU, "2").await?;
     assert!(cloud.front().calls().is_empty());
 
     gate.open();

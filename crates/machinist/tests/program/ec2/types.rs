@@ -39,7 +39,7 @@ async fn both_families_are_written_as_ec2_says() -> Result<()> {
         world.create(name, machine(instance_type)).await?;
     }
     for (name, instance_type, vcpus, memory, arch, gpu) in cases {
-        let annotations = world.says(name, VCPU, vcpus).await?;
+        let annotations = world.until_annotated(name, VCPU, vcpus).await?;
         let quantity = format!("{memory}Mi");
         let (count, vendor) = gpu.unwrap_or(("0", ""));
         let mut expected = vec![("cpu", vcpus), ("ephemeral-disk", "120Gi")];
@@ -69,7 +69,7 @@ async fn for_openshift_alone_there_are_exactly_four_keys() -> Result<()> {
     let launch = Launch::new(&world)?.asking(&cloud).flag("--annotations=openshift");
     let _annotator = launch.start().await?;
     world.create("set", machine("g4dn.xlarge")).await?;
-    let annotations = world.says("set", VCPU, "4").await?;
+    let annotations = world.until_annotated("set", VCPU, "4").await?;
     let annotations: Vec<_> = annotations.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let expected = [
         (LABELS, "kubernetes.io/arch=amd64"),
@@ -128,10 +128,10 @@ async fn gpu_keys_go_when_the_type_has_none() -> Result<()> {
     let (world, cloud) = (Ec2World::plain("gpus").await?, cloud().await?);
     let _annotator = Launch::new(&world)?.asking(&cloud).start().await?;
     world.create("set", machine("g4dn.xlarge")).await?;
-    let annotations = world.says("set", CPU, "4").await?;
+    let annotations = world.until_annotated("set", CPU, "4").await?;
     assert!(annotations.contains_key(GPU_COUNT) && annotations.contains_key(GPU_TYPE));
     world.change("set", machine("m5.2xlarge")).await?;
-    let annotations = world.says("set", CPU, "8").await?;
+    let annotations = world.until_annotated("set", CPU, "8").await?;
     assert!(!annotations.contains_key(GPU_COUNT) && !annotations.contains_key(GPU_TYPE));
     assert_eq!(annotations["machine.openshift.io/GPU"], "0");
     Ok(())
@@ -142,7 +142,7 @@ async fn pods_are_counted_as_the_interfaces_of_the_type_allow() -> Result<()> {
     let (world, cloud) = (Ec2World::plain("pods").await?, cloud().await?);
     let _annotator = Launch::new(&world)?.asking(&cloud).flag("--max-pods=eni").start().await?;
     world.create("set", machine("m5.large")).await?;
-    let annotations = world.says("set", VCPU, "2").await?;
+    let annotations = world.until_annotated("set", VCPU, "2").await?;
     assert_eq!(annotations["capacity.cluster-autoscaler.kubernetes.io/maxPods"], "29");
     Ok(())
 }
@@ -153,7 +153,7 @@ async fn a_resync_asks_writes_and_says_nothing() -> Result<()> {
     let launch = Launch::new(&world)?.asking(&cloud).flag("--sync-period=200ms");
     let annotator = launch.start().await?;
     world.create("set", machine("m5.large")).await?;
-    world.says("set", VCPU, "2").await?;
+    world.until_annotated("set", VCPU, "2").await?;
     poll::eventually(PATIENCE, "some resyncs", || async {
         let settled = annotator.reconciles("settled").await?;
         ensure!(settled > 3.5, "{settled} reconciles so far");
@@ -175,7 +175,7 @@ async fn a_type_that_ec2_does_not_list_is_unknown() -> Result<()> {
     for instance_type in types {
         let name = &instance_type[..2];
         world.create(name, machine("m5.large")).await?;
-        let before = world.says(name, VCPU, "2").await?;
+        let before = world.until_annotated(name, VCPU, "2").await?;
         world.change(name, machine(instance_type)).await?;
         world.hears(name, "FailedUpdate", instance_type).await?;
         assert_eq!(world.annotations(name).await?, before);
@@ -209,7 +209,7 @@ async fn machine_sets_of_another_provider_cause_no_call_to_ec2_and_need_no_secre
         "credentialsSecret": {"name": "missing"},
     });
     world.create("set", machine).await?;
-    world.says("set", VCPU, "4").await?;
+    world.until_annotated("set", VCPU, "4").await?;
     assert!(cloud.front().calls_of(TYPES).is_empty());
     assert!(world.event_notes("set", "CatalogueUsed").await?.is_empty());
     Ok(())

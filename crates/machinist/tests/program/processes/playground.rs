@@ -8,9 +8,9 @@ use crate::processes::support::process::run_to_end;
 #[tokio::test(flavor = "multi_thread")]
 async fn once_proves_itself_and_leaves_nothing_behind() -> Result<()> {
     let ended = run_to_end(None, &["playground", "--once"]).await?;
-    let (said, log) =
+    let (stdout, log) =
         (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
-    ensure!(ended.status.success(), "{}\n{said}\n{log}", ended.status);
-    ensure!(said.contains("stopped the controllers and the API server"), "{said}\n{log}");
+    ensure!(ended.status.success(), "{}\n{stdout}\n{log}", ended.status);
+    ensure!(stdout.contains("stopped the controllers and the API server"), "{stdout}\n{log}");
     Ok(())
 }

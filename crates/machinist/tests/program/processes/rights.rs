@@ -109,8 +109,8 @@ async fn the_overlay_gives_the_rights_that_are_needed_on_openshift() -> Result<(
         "credentialsSecret": {"name": "aws-cloud-credentials"},
     });
     it_works(&control_plane, &world, &installation, &provider, &["--instance-types=ec2"]).await?;
-    let told = reasons(&world).await?;
-    assert!(!told.iter().any(|reason| reason == "CatalogueUsed"), "{told:?}");
+    let found = reasons(&world).await?;
+    assert!(!found.iter().any(|reason| reason == "CatalogueUsed"), "{found:?}");
 
     let user = installation.user();
     let mut requests = AuditLog::of(&control_plane).read_new()?;
@@ -150,8 +150,8 @@ async fn it_works(
     world.create_machine_set("unknown", json!({}), spec_with(UNKNOWN, provider)).await?;
     world.annotated("set", SMALL).await?;
     poll::eventually(PATIENCE, "an Event about the unknown type", || async {
-        let told = reasons(world).await?;
-        ensure!(told.iter().any(|reason| reason == "FailedUpdate"), "there are {told:?}");
+        let found = reasons(world).await?;
+        ensure!(found.iter().any(|reason| reason == "FailedUpdate"), "there are {found:?}");
         Ok(())
     })
     .await?;

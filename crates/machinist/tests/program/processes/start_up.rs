@@ -73,14 +73,14 @@ async fn a_mistake_in_a_flag_is_exit_code_2_before_any_request() -> Result<()> {
         let quiet = ["run", "--metrics-bind-address", "0", "--health-addr", "0"];
         let arguments = [&quiet, *flags].concat();
         let output = run_to_end(Some(kubeconfig.path()), &arguments).await?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{flags:?}: {said}");
-        assert!(said.contains(named), "{flags:?} does not name {named}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {stderr}");
+        assert!(stderr.contains(named), "{flags:?} does not name {named}: {stderr}");
     }
     let output = run_to_end(Some(missing.as_ref()), &["run"]).await?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("KUBECONFIG") && said.contains(&missing), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("KUBECONFIG") && stderr.contains(&missing), "{stderr}");
     assert_eq!(proxy.log().entries().len(), 0, "{}", proxy.log());
     Ok(())
 }

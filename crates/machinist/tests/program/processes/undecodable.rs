@@ -76,8 +76,8 @@ async fn a_stream_of_undecodable_objects_is_shown_and_hides_nothing() -> Result<
     assert_eq!(code, 200, "{details}");
     assert!(details.contains("has 26 objects, 21 of which cannot be decoded"), "{details}");
     poll::eventually(PATIENCE, "an Event about each", || async {
-        let told = complained_about(&world).await?;
-        ensure!(told == bad, "{} of {}", told.len(), bad.len());
+        let reported = complained_about(&world).await?;
+        ensure!(reported == bad, "{} of {}", reported.len(), bad.len());
         Ok(())
     })
     .await?;

@@ -52,7 +52,7 @@ fn what_kaws_leaves_behind_is_kept_served_under_both_versions_and_gone_on_with()
             let objects = objects(world, "v1beta1");
             poll::eventually(PATIENCE, &format!("{name}: Ready={ready}"), || async {
                 let status = &objects.get(name).await?.data["status"];
-                ensure!(says(status, ready), "{status}");
+                ensure!(has_ready(status, ready), "{status}");
                 // What the one wrote stays when the other writes.
                 let first = &status["recycleHistory"][0];
                 ensure!(*first == kaws_status()["recycleHistory"][0], "{status}");
@@ -132,7 +132,7 @@ fn objects(world: &RecyclerWorld, version: &str) -> Api<DynamicObject> {
     Api::all_with(world.client.clone(), &resource)
 }
 
-fn says(status: &Value, ready: &str) -> bool {
+fn has_ready(status: &Value, ready: &str) -> bool {
     let mut conditions = status["conditions"].as_array().into_iter().flatten();
     conditions.any(|one| one["type"] == "Ready" && one["status"] == ready)
 }

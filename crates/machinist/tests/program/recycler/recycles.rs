@@ -60,9 +60,9 @@ fn a_self_managed_group_is_replaced_instance_by_instance() -> Result<()> {
         }
         assert!(calls[2].at >= *born.iter().min().unwrap(), "{born:?} {calls:#?}");
         for text in ["Draining node", "Terminating instance"] {
-            world.until_told(name, "RecycleProceeds", text, 2).await?;
+            world.until_noted(name, "RecycleProceeds", text, 2).await?;
         }
-        world.until_told(name, "Recycled", "", 1).await
+        world.until_noted(name, "Recycled", "", 1).await
     })
 }
 

@@ -7,10 +7,11 @@ use serde_json::json;
 use super::world::shared;
 
 /// The message of the condition `Recycling`.
-fn says(status: &EventRecyclerStatus, text: &str) -> Option<()> {
+fn mentions(status: &EventRecyclerStatus, text: &str) -> Option<()> {
     let mut conditions = status.conditions.iter().flatten();
-    let says = |message: &Option<String>| message.as_deref().is_some_and(|it| it.contains(text));
-    conditions.any(|one| one.kind == "Recycling" && says(&one.message)).then_some(())
+    let mentions =
+        |message: &Option<String>| message.as_deref().is_some_and(|it| it.contains(text));
+    conditions.any(|one| one.kind == "Recycling" && mentions(&one.message)).then_some(())
 }
 
 #[test]
@@ -22,7 +23,7 @@ fn a_dry_run_says_what_it_would_do_and_changes_nothing() -> Result<()> {
         world.complain(name, &old[0]).await?;
         let past = world.ended(name).await?;
         assert_eq!(past.status.as_deref(), Some("DryRun"), "{past:?}");
-        world.until_told(name, "WouldRecycle", "", 1).await?;
+        world.until_noted(name, "WouldRecycle", "", 1).await?;
         world.is_as_it_was(name, [1, 3, 2], &old).await?;
         assert!(world.changes(name, &old).is_empty());
         for id in &old {
@@ -41,7 +42,7 @@ fn a_group_without_instances_is_left_alone_with_a_reason() -> Result<()> {
         world.estate.resize_group(name, [0, 3, 0]).await?;
         world.create(name, json!({})).await?;
         world.complain(name, &old[0]).await?;
-        world.until(name, "a reason", |status| says(status, "no instances")).await?;
+        world.until(name, "a reason", |status| mentions(status, "no instances")).await?;
         assert!(world.changes(name, &old).is_empty());
         Ok(())
     })
@@ -67,7 +68,7 @@ fn suspended_and_protected_groups_are_left_alone_with_a_reason() -> Result<()> {
             (protected, &old[1], "protected from scale-in"),
         ] {
             world.complain(name, &old[0]).await?;
-            world.until(name, why, |status| says(status, why)).await?;
+            world.until(name, why, |status| mentions(status, why)).await?;
             assert!(world.changes(name, old).is_empty());
         }
         Ok(())

@@ -347,7 +347,7 @@ impl RecyclerWorld {
 
     /// Waits until there are Events with this reason and text about an EventRecycler, which come after its status, and
     /// fails unless they are as many.
-    pub(crate) async fn until_told(
+    pub(crate) async fn until_noted(
         &self,
         name: &str,
         reason: &str,
@@ -355,19 +355,19 @@ impl RecyclerWorld {
         count: usize,
     ) -> Result<()> {
         let what = format!("{name}: {count} Events {reason} {text:?}");
-        let told = poll::eventually(PATIENCE, &what, || async {
-            let all = self.told(name, reason).await?;
-            let told: Vec<_> = all.iter().filter(|note| note.contains(text)).cloned().collect();
-            ensure!(told.len() >= count, "there are {all:?}");
-            Ok(told)
+        let notes = poll::eventually(PATIENCE, &what, || async {
+            let all = self.notes(name, reason).await?;
+            let notes: Vec<_> = all.iter().filter(|note| note.contains(text)).cloned().collect();
+            ensure!(notes.len() >= count, "there are {all:?}");
+            Ok(notes)
         })
         .await?;
-        ensure!(told.len() == count, "{told:?}");
+        ensure!(notes.len() == count, "{notes:?}");
         Ok(())
     }
 
     /// The notes of Events with this reason about an EventRecycler.
-    async fn told(&self, name: &str, reason: &str) -> Result<Vec<String>> {
+    async fn notes(&self, name: &str, reason: &str) -> Result<Vec<String>> {
         let events: Api<Event> = Api::all(self.client.clone());
         let all = events.list(&ListParams::default()).await?.items.into_iter();
         let about = all.filter(|event| {

@@ -38,7 +38,7 @@ async fn a_kubelet_that_is_faster_keeps_what_it_wrote() {
     node.imds.announce("terminate", SOON);
     let handler = node.handler().await;
     gate.reached().await;
-    node.say("DiskPressure", "True").await;
+    node.set_condition("DiskPressure", "True").await;
     gate.open();
     node.becomes("Terminating").await;
     handler.until_logged("nothing more to do").await.unwrap();
@@ -56,7 +56,7 @@ async fn somebody_who_says_it_first_keeps_the_word() {
     node.imds.announce("terminate", SOON);
     let handler = node.handler().await;
     gate.reached().await;
-    node.say("Terminating", "True").await;
+    node.set_condition("Terminating", "True").await;
     gate.open();
     handler.until_logged("nothing more to do").await.unwrap();
     assert_eq!(node.condition("Terminating").await.unwrap().unwrap()["reason"], "OtherClient");

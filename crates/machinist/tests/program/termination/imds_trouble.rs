@@ -46,19 +46,19 @@ async fn nonsense_is_not_believed_and_hides_nothing() {
         ),
         (REBALANCE, huge.as_str(), "rebalance exceeds 4096 bytes"),
     ] {
-        node.imds.say(path, body.to_owned());
+        node.imds.publish(path, body.to_owned());
         handler.until_logged(complaint).await.unwrap();
         node.imds.withdraw(path);
     }
     // EC2's answer if there is no notice.
-    node.imds.say(TERMINATION_TIME, "not a time");
+    node.imds.publish(TERMINATION_TIME, "not a time");
     node.polls(2).await;
     handler.ensure_alive().unwrap();
     assert_eq!(node.requests().len(), 0);
 
-    node.imds.say(INSTANCE_ACTION, "still nonsense");
-    node.imds.say(REBALANCE, "as well");
-    node.imds.say(TERMINATION_TIME, SOON);
+    node.imds.publish(INSTANCE_ACTION, "still nonsense");
+    node.imds.publish(REBALANCE, "as well");
+    node.imds.publish(TERMINATION_TIME, SOON);
     node.becomes("Terminating").await;
 }
 

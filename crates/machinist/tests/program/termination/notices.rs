@@ -39,11 +39,11 @@ async fn a_notice_becomes_a_condition_once_and_the_handler_rests_until_it_is_sto
     handler.until_logged("nothing more to do").await.unwrap();
     assert_eq!(node.imds.count(INSTANCE_ACTION, 200), 1, "reported by the poll that read it");
     let requests = node.requests();
-    let said: Vec<_> = requests
+    let written: Vec<_> = requests
         .iter()
         .map(|entry| (entry.request.resource.as_str(), entry.request.subresource.as_deref()))
         .collect();
-    assert_eq!(said, [("nodes", None), ("nodes", Some("status"))], "{requests:#?}");
+    assert_eq!(written, [("nodes", None), ("nodes", Some("status"))], "{requests:#?}");
     assert!(requests.iter().all(|entry| entry.status == Some(200)), "{requests:#?}");
     let agent = concat!("machinist-termination-handler/", env!("CARGO_PKG_VERSION"));
     assert!(requests.iter().all(|entry| entry.request.user_agent == agent));
@@ -66,7 +66,7 @@ async fn a_notice_becomes_a_condition_once_and_the_handler_rests_until_it_is_sto
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_says_so_already_is_left_alone() {
     let node = SpotNode::new("already").await;
-    node.say("Terminating", "True").await;
+    node.set_condition("Terminating", "True").await;
     let before = node.read().await.unwrap();
     node.imds.announce("terminate", SOON);
     let handler = node.handler().await;
@@ -85,8 +85,8 @@ async fn stopping_and_hibernating_count_and_so_does_the_bare_time() {
         assert!(message.as_str().unwrap().starts_with(&format!("EC2 {action}")), "{message}");
     }
     let node = SpotNode::new("timed").await;
-    node.say("Terminating", "False").await;
-    node.imds.say(TERMINATION_TIME, SOON);
+    node.set_condition("Terminating", "False").await;
+    node.imds.publish(TERMINATION_TIME, SOON);
     let _handler = node.handler().await;
     let condition = node.becomes("Terminating").await;
     assert_eq!(condition["reason"], "TerminationRequested");

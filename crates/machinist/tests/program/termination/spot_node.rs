@@ -61,8 +61,8 @@ impl SpotNode {
         let node = json!({"metadata": {"name": self.name, "labels": {label: ""}}});
         let node = serde_json::from_value(node).unwrap();
         self.nodes.create(&PostParams::default(), &node).await.unwrap();
-        self.say("Ready", "True").await;
-        self.say("MemoryPressure", "False").await;
+        self.set_condition("Ready", "True").await;
+        self.set_condition("MemoryPressure", "False").await;
     }
 
     pub(crate) async fn unregister(&self) {
@@ -70,7 +70,7 @@ impl SpotNode {
     }
 
     /// Another client sets a condition.
-    pub(crate) async fn say(&self, kind: &str, status: &str) {
+    pub(crate) async fn set_condition(&self, kind: &str, status: &str) {
         let condition = json!({"type": kind, "status": status, "reason": "OtherClient",
             "message": "said so", "lastTransitionTime": "2026-01-01T00:00:00Z"});
         let patch = Patch::Strategic(json!({"status": {"conditions": [condition]}}));

@@ -82,9 +82,9 @@ fn set_created_condition(conditions: &mut Vec<Value>, since: Timestamp) {
         "message": "Machine successfully created",
         "lastTransitionTime": since,
     });
-    match conditions.iter_mut().find(|said| said["type"] == created["type"]) {
-        Some(said) if said["status"] == created["status"] => {}
-        Some(said) => *said = created,
+    match conditions.iter_mut().find(|existing| existing["type"] == created["type"]) {
+        Some(existing) if existing["status"] == created["status"] => {}
+        Some(existing) => *existing = created,
         None => conditions.push(created),
     }
 }

@@ -204,8 +204,8 @@ fn missing_and_invalid_responses_have_an_unclear_effect() {
     let garbled =
         |status| AwsError::InvalidResponse { operation: "RunInstances", status, reason: reason() };
     for status in [200, 403, 502] {
-        let said = of(&garbled(status));
-        assert_eq!(said, (ErrorClass::Unavailable, Effect::Unclear), "{status}");
+        let result = of(&garbled(status));
+        assert_eq!(result, (ErrorClass::Unavailable, Effect::Unclear), "{status}");
     }
     let region = AwsError::NoSuchRegion("x".to_owned());
     assert_eq!(of(&region), (ErrorClass::InvalidConfiguration, Effect::None));

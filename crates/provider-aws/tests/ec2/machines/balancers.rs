@@ -39,7 +39,7 @@ impl Balanced {
         let field = Field::in_region(region).await;
         let url = field.bed.endpoint_url();
         let endpoint = json!({ "name": "elasticloadbalancing", "url": url });
-        field.said.say(json!({ "serviceEndpoints": [endpoint] }));
+        field.platform.set(json!({ "serviceEndpoints": [endpoint] }));
         let endpoint = format!("http://{}", field.bed.moto().address());
         let keys = aws_sdk_ec2::config::Credentials::new("AKIATRUTH", "x", None, None, "test");
         let classic = classic::Client::from_conf(
@@ -234,8 +234,8 @@ async fn html_page_neither_registers_nor_deregisters() {
     let balanced = Balanced::new().await;
     let field = &balanced.field;
     let is_nobodys = |error: &CloudError| {
-        let said = (error.class, error.effect);
-        assert_eq!(said, (ErrorClass::Unavailable, Had::Unclear), "{error}");
+        let result = (error.class, error.effect);
+        assert_eq!(result, (ErrorClass::Unavailable, Had::Unclear), "{error}");
         assert!(error.message.contains("<!doctype html>"), "{error}");
     };
     for action in ["RegisterInstancesWithLoadBalancer", "RegisterTargets"] {
@@ -358,8 +358,8 @@ async fn unreadable_load_balancer_is_reported_and_tags_are_repaired() {
     };
     field.front().inject(Rule::every("DescribeLoadBalancers", refusal));
     let drift = field.present(&machine).await.drift.clone().unwrap();
-    let told = format!("load balancer {}: ", balanced.name);
-    assert!(drift.starts_with("tags differ: team; ") && drift.contains(&told), "{drift}");
+    let expected = format!("load balancer {}: ", balanced.name);
+    assert!(drift.starts_with("tags differ: team; ") && drift.contains(&expected), "{drift}");
     assert_eq!(field.present(&machine).await.drift, Some(drift));
     let asked = field.front().calls_of("DescribeLoadBalancers").len();
     assert_eq!(asked, 2, "each is asked once, and not again so soon");

@@ -195,8 +195,8 @@ async fn html_page_is_an_invalid_response() {
     let field = Field::new().await;
     let garble = |action: &str| field.front().inject(Rule::next(action, Effect::Garble));
     let is_nobodys = |error: &CloudError| {
-        let said = (error.class, error.effect);
-        assert_eq!(said, (ErrorClass::Unavailable, Had::Unclear), "{error}");
+        let result = (error.class, error.effect);
+        assert_eq!(result, (ErrorClass::Unavailable, Had::Unclear), "{error}");
         assert!(error.message.contains("<!doctype html>"), "{error}");
     };
     let mut machine = field.prepared(&json!({})).await;

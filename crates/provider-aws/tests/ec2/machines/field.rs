@@ -39,18 +39,18 @@ pub(crate) const UID_TAG: &str = "machinist.dev/machine-uid";
 
 /// The platform status of a test: the part of AWS.
 #[derive(Default)]
-pub(crate) struct Said(Mutex<Option<Value>>);
+pub(crate) struct FakePlatform(Mutex<Option<Value>>);
 
-impl Said {
-    pub(crate) fn say(&self, aws: Value) {
+impl FakePlatform {
+    pub(crate) fn set(&self, aws: Value) {
         *self.0.lock() = Some(aws);
     }
 }
 
-impl Platform for Said {
+impl Platform for FakePlatform {
     fn status(&self) -> Pending<'_, Result<Option<Arc<RawValue>>, Failure>> {
-        let said = self.0.lock().as_ref().map(|aws| json!({ "type": "AWS", "aws": aws }));
-        let raw = said.map(|said| RawValue::from_string(said.to_string()).unwrap().into());
+        let status = self.0.lock().as_ref().map(|aws| json!({ "type": "AWS", "aws": aws }));
+        let raw = status.map(|status| RawValue::from_string(status.to_string()).unwrap().into());
         Box::pin(std::future::ready(Ok(raw)))
     }
 }
@@ -61,7 +61,7 @@ pub(crate) struct Field {
     pub(crate) cloud: Arc<dyn Cloud>,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) counter: Arc<Counter>,
-    pub(crate) said: Arc<Said>,
+    pub(crate) platform: Arc<FakePlatform>,
     /// moto itself, without the front.
     pub(crate) moto: Client,
     pub(crate) image: String,
@@ -80,16 +80,16 @@ impl Field {
         for namespace in ["ns", "conformance"] {
             secrets.put_in(namespace, "user-data", &[("userData", "#!/bin/sh\n")]);
         }
-        let (counter, said) = (Arc::new(Counter::default()), Arc::new(Said::default()));
+        let (counter, platform) = (Arc::new(Counter::default()), Arc::new(FakePlatform::default()));
         let moto = client(&format!("http://{}", bed.moto().address()), region);
         let image = image(&moto).await;
         let mut field = Self {
             region,
-            cloud: AwsProvider::default().cloud(&parts(&secrets, &counter, &said)),
+            cloud: AwsProvider::default().cloud(&parts(&secrets, &counter, &platform)),
             bed,
             secrets,
             counter,
-            said,
+            platform,
             moto,
             image,
         };
@@ -104,7 +104,7 @@ impl Field {
 
     /// The same with another consistency window.
     pub(crate) fn restart_with(&mut self, consistency: Duration) {
-        let mut parts = parts(&self.secrets, &self.counter, &self.said);
+        let mut parts = parts(&self.secrets, &self.counter, &self.platform);
         parts.timings.consistency = consistency;
         self.cloud = AwsProvider::default().cloud(&parts);
     }
@@ -317,11 +317,11 @@ fn client(endpoint: &str, region: &'static str) -> Client {
     Client::from_conf(config)
 }
 
-fn parts(secrets: &Arc<Secrets>, counter: &Arc<Counter>, said: &Arc<Said>) -> Parts {
+fn parts(secrets: &Arc<Secrets>, counter: &Arc<Counter>, platform: &Arc<FakePlatform>) -> Parts {
     let start = Instant::now();
     Parts {
         secrets: Arc::clone(secrets) as _,
-        platform: Arc::clone(said) as _,
+        platform: Arc::clone(platform) as _,
         metrics: Arc::clone(counter) as _,
         clock: Arc::new(move || start.elapsed()),
         spawn: Arc::new(|task| drop(tokio::spawn(task))),

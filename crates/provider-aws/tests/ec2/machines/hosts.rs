@@ -219,13 +219,13 @@ async fn lost_host_is_found_by_its_token_without_list_permission() {
     field.cloud.create(&machine).await.unwrap_err();
     // The limit does not mean that the host does not exist.
     field.front().inject(Rule::next("AllocateHosts", refusal("HostLimitExceeded")));
-    let (start, mut told) = (Instant::now(), Vec::new());
+    let (start, mut messages) = (Instant::now(), Vec::new());
     let error = loop {
         match field.cloud.delete(&machine).await {
             Ok(Deletion::UnderWay(what)) => {
                 assert!(start.elapsed() < Duration::from_secs(60));
                 assert_eq!(field.front().calls_of("AllocateHosts").len(), 1, "{what}");
-                told.push(what);
+                messages.push(what);
             }
             Ok(Deletion::Gone) => panic!("a host is left"),
             Err(error) => break error,
@@ -233,8 +233,8 @@ async fn lost_host_is_found_by_its_token_without_list_permission() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
     assert!(error.message.contains("ec2:DescribeHosts"), "{error}");
-    let told = told.last().unwrap();
-    assert!(told.contains("ec2:DescribeHosts") && told.contains("repeated"), "{told}");
+    let last = messages.last().unwrap();
+    assert!(last.contains("ec2:DescribeHosts") && last.contains("repeated"), "{last}");
     field.delete(&machine).await;
     assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
 }

@@ -16,25 +16,25 @@ async fn launched(field: &Field, extra: &Value) -> BTreeMap<String, String> {
 }
 
 #[track_caller]
-fn assert_said(wire: &BTreeMap<String, String>, expected: &[(&str, &str)]) {
+fn assert_sent(wire: &BTreeMap<String, String>, expected: &[(&str, &str)]) {
     for (name, value) in expected {
         assert_eq!(wire.get(*name).map(String::as_str), Some(*value), "{name} in {wire:#?}");
     }
 }
 
 #[track_caller]
-fn assert_unsaid(wire: &BTreeMap<String, String>, prefix: &str) {
-    let said: Vec<_> = wire.keys().filter(|name| name.starts_with(prefix)).collect();
-    assert!(said.is_empty(), "{said:?}");
+fn assert_not_sent(wire: &BTreeMap<String, String>, prefix: &str) {
+    let sent: Vec<_> = wire.keys().filter(|name| name.starts_with(prefix)).collect();
+    assert!(sent.is_empty(), "{sent:?}");
 }
 
 #[tokio::test]
 async fn minimal_spec_sends_minimal_request() {
     let field = Field::new().await;
     let wire = launched(&field, &json!({})).await;
-    assert_said(&wire, &[("MinCount", "1"), ("MaxCount", "1"), ("InstanceType", "m5.large")]);
-    assert_said(&wire, &[("ImageId", &field.image), ("UserData", "IyEvYmluL3NoCg==")]);
-    assert_said(&wire, &[("NetworkInterface.1.DeviceIndex", "0")]);
+    assert_sent(&wire, &[("MinCount", "1"), ("MaxCount", "1"), ("InstanceType", "m5.large")]);
+    assert_sent(&wire, &[("ImageId", &field.image), ("UserData", "IyEvYmluL3NoCg==")]);
+    assert_sent(&wire, &[("NetworkInterface.1.DeviceIndex", "0")]);
     for absent in [
         "KeyName",
         "IamInstanceProfile",
@@ -50,7 +50,7 @@ async fn minimal_spec_sends_minimal_request() {
         "PrivateDnsNameOptions",
         "CpuOptions",
     ] {
-        assert_unsaid(&wire, absent);
+        assert_not_sent(&wire, absent);
     }
     let token = &wire["ClientToken"];
     assert!(token.ends_with("-1111-4222-8333-444444444444-1"), "{token}");
@@ -96,14 +96,14 @@ async fn a_subnet_by_id_or_by_filters_in_a_zone() {
     let by_id = subnets.subnets()[1].clone();
     let id = by_id.subnet_id().unwrap();
     let wire = launched(&field, &json!({ "subnet": { "id": id } })).await;
-    assert_said(&wire, &[("NetworkInterface.1.SubnetId", id)]);
-    assert_unsaid(&wire, "Placement");
+    assert_sent(&wire, &[("NetworkInterface.1.SubnetId", id)]);
+    assert_not_sent(&wire, "Placement");
 
     let field = Field::new().await;
     let zone = format!("{REGION}b");
     let place = json!({ "placement": { "region": REGION, "availabilityZone": zone } });
     let machine = field.created(&place).await;
-    assert_said(&field.launch_on_the_wire(), &[("Placement.AvailabilityZone", &zone)]);
+    assert_sent(&field.launch_on_the_wire(), &[("Placement.AvailabilityZone", &zone)]);
     let made = field.made(&machine).await;
     assert_eq!(made.placement().and_then(|at| at.availability_zone()), Some(zone.as_str()));
     let expected = format!("aws:///{zone}/{}", made.instance_id().unwrap());
@@ -117,8 +117,8 @@ async fn public_addresses_are_said_either_way_and_a_carriers_in_its_zone() {
     for wanted in [true, false] {
         let field = Field::new().await;
         let wire = launched(&field, &json!({ "publicIp": wanted })).await;
-        assert_said(&wire, &[(PUBLIC, &wanted.to_string())]);
-        assert_unsaid(&wire, CARRIER);
+        assert_sent(&wire, &[(PUBLIC, &wanted.to_string())]);
+        assert_not_sent(&wire, CARRIER);
     }
     // moto has no wavelength zones, so the front simulates one.
     for wanted in [true, false] {
@@ -128,10 +128,10 @@ async fn public_addresses_are_said_either_way_and_a_carriers_in_its_zone() {
         let zone = format!("{REGION}b");
         let place = json!({ "region": REGION, "availabilityZone": zone });
         let wire = launched(&field, &json!({ "publicIp": wanted, "placement": place })).await;
-        assert_said(&wire, &[(CARRIER, &wanted.to_string())]);
-        assert_unsaid(&wire, PUBLIC);
+        assert_sent(&wire, &[(CARRIER, &wanted.to_string())]);
+        assert_not_sent(&wire, PUBLIC);
         let asked = &field.front().calls_of("DescribeAvailabilityZones")[0];
-        assert_said(&asked.parameters, &[("ZoneName.1", &zone)]);
+        assert_sent(&asked.parameters, &[("ZoneName.1", &zone)]);
     }
 }
 
@@ -140,7 +140,7 @@ async fn interfaces_of_both_kinds() {
     for (kind, word) in [("ENA", "interface"), ("EFA", "efa")] {
         let field = Field::new().await;
         let wire = launched(&field, &json!({ "networkInterfaceType": kind })).await;
-        assert_said(&wire, &[("NetworkInterface.1.InterfaceType", word)]);
+        assert_sent(&wire, &[("NetworkInterface.1.InterfaceType", word)]);
     }
 }
 
@@ -155,13 +155,13 @@ async fn both_families_of_addresses() {
     let primary = "NetworkInterface.1.PrimaryIpv6";
     for family in ["DualStackIPv4Primary", "DualStackIPv6Primary"] {
         let field = Field::new().await;
-        field.said.say(json!({ "ipFamily": family }));
+        field.platform.set(json!({ "ipFamily": family }));
         let wire = launched(&field, &json!({})).await;
-        assert_said(&wire, &expected);
+        assert_sent(&wire, &expected);
         if family == "DualStackIPv6Primary" {
-            assert_said(&wire, &[(primary, "true"), ("NetworkInterface.1.Ipv6AddressCount", "1")]);
+            assert_sent(&wire, &[(primary, "true"), ("NetworkInterface.1.Ipv6AddressCount", "1")]);
         } else {
-            assert_unsaid(&wire, primary);
+            assert_not_sent(&wire, primary);
         }
     }
 }
@@ -180,7 +180,7 @@ async fn volumes_of_all_sorts_go_with_the_instance() {
     let wire = field.launch_on_the_wire();
     let image = field.moto.describe_images().image_ids(&field.image).send().await.unwrap();
     let root = image.images()[0].root_device_name().unwrap();
-    assert_said(
+    assert_sent(
         &wire,
         &[
             ("BlockDeviceMapping.1.DeviceName", root),
@@ -191,8 +191,8 @@ async fn volumes_of_all_sorts_go_with_the_instance() {
             ("BlockDeviceMapping.2.DeviceName", "/dev/xvdz"),
         ],
     );
-    assert_unsaid(&wire, "BlockDeviceMapping.2.Ebs.Iops");
-    assert_unsaid(&wire, "BlockDeviceMapping.3");
+    assert_not_sent(&wire, "BlockDeviceMapping.2.Ebs.Iops");
+    assert_not_sent(&wire, "BlockDeviceMapping.3");
     let mut sizes: Vec<_> = field
         .volumes(&machine.uid)
         .await
@@ -226,9 +226,9 @@ async fn volumes_with_operations_of_their_own_and_a_key_by_its_id() {
     let wire = field.launch_on_the_wire();
     for (place, kind, iops) in [(1, "io1", "3000"), (2, "io2", "16000")] {
         let ebs = |name: &str| format!("BlockDeviceMapping.{place}.Ebs.{name}");
-        assert_said(&wire, &[(&ebs("VolumeType"), kind), (&ebs("Iops"), iops)]);
-        assert_said(&wire, &[(&ebs("Encrypted"), "true"), (&ebs("KmsKeyId"), key)]);
-        assert_unsaid(&wire, &ebs("Throughput"));
+        assert_sent(&wire, &[(&ebs("VolumeType"), kind), (&ebs("Iops"), iops)]);
+        assert_sent(&wire, &[(&ebs("Encrypted"), "true"), (&ebs("KmsKeyId"), key)]);
+        assert_not_sent(&wire, &ebs("Throughput"));
     }
 }
 
@@ -236,7 +236,7 @@ async fn volumes_with_operations_of_their_own_and_a_key_by_its_id() {
 async fn tags_of_the_spec_the_cluster_and_the_machine() {
     let field = Field::new().await;
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    field.said.say(json!({ "resourceTags": [
+    field.platform.set(json!({ "resourceTags": [
         { "key": "team", "value": "loses" },
         { "key": "owner", "value": "infra" },
         { "key": "Name", "value": "no" },
@@ -284,15 +284,15 @@ async fn too_many_tags_are_refused_before_the_launch() {
     };
     // One tag of the spec, and six of the owner.
     field.prepared(&host(43)).await;
-    let refused = async |extra: &Value, told: &str| {
+    let refused = async |extra: &Value, expected: &str| {
         let error = field.cloud.prepare(&field.machine(extra)).await.unwrap_err();
         assert_eq!(error.class, ErrorClass::InvalidConfiguration);
-        assert!(error.message.starts_with(told), "{}", error.message);
+        assert!(error.message.starts_with(expected), "{}", error.message);
     };
     let path = "placement.host.dedicatedHost.dynamicHostAllocation.tags: 51 tags in total";
     refused(&host(44), path).await;
     refused(&host(45), &path.replace("51", "52")).await;
-    field.said.say(json!({ "resourceTags": many("key", 25) }));
+    field.platform.set(json!({ "resourceTags": many("key", 25) }));
     field.prepared(&json!({ "tags": many("name", 20) })).await;
     refused(&json!({ "tags": many("name", 21) }), "tags: 51 tags in total").await;
     for action in ["AllocateHosts", "RunInstances"] {
@@ -308,7 +308,7 @@ async fn a_profile_and_a_key_pair() {
     field.create_profile(&name).await;
     let extra = json!({ "iamInstanceProfile": { "id": name }, "keyName": name });
     let machine = field.created(&extra).await;
-    assert_said(&field.launch_on_the_wire(), &[("IamInstanceProfile.Name", &name)]);
+    assert_sent(&field.launch_on_the_wire(), &[("IamInstanceProfile.Name", &name)]);
     let made = field.made(&machine).await;
     assert_eq!(made.key_name(), Some(name.as_str()));
     let profile = made.iam_instance_profile().and_then(|profile| profile.arn());
@@ -329,8 +329,8 @@ async fn placement_groups_partitions_and_tenancy() {
         ("Placement.PartitionNumber", "3"),
         ("Placement.Tenancy", "dedicated"),
     ];
-    assert_said(&wire, &expected);
-    assert_unsaid(&wire, "Placement.Affinity");
+    assert_sent(&wire, &expected);
+    assert_not_sent(&wire, "Placement.Affinity");
 }
 
 /// Given hosts are tested with the allocated ones.
@@ -340,8 +340,8 @@ async fn any_dedicated_host_will_do() {
     let host = json!({ "affinity": "AnyAvailable" });
     let placement = json!({ "region": REGION, "tenancy": "host", "host": host });
     let wire = launched(&field, &json!({ "placement": placement })).await;
-    assert_said(&wire, &[("Placement.Tenancy", "host"), ("Placement.Affinity", "default")]);
-    assert_unsaid(&wire, "Placement.HostId");
+    assert_sent(&wire, &[("Placement.Tenancy", "host"), ("Placement.Affinity", "default")]);
+    assert_not_sent(&wire, "Placement.HostId");
     assert!(field.front().calls_of("AllocateHosts").is_empty());
 }
 
@@ -356,9 +356,9 @@ async fn spot_with_and_without_a_price() {
             ("InstanceMarketOptions.SpotOptions.SpotInstanceType", "one-time"),
             ("InstanceMarketOptions.SpotOptions.InstanceInterruptionBehavior", "terminate"),
         ];
-        assert_said(&wire, &expected);
-        let said = wire.get("InstanceMarketOptions.SpotOptions.MaxPrice").map(String::as_str);
-        assert_eq!(said, price);
+        assert_sent(&wire, &expected);
+        let sent = wire.get("InstanceMarketOptions.SpotOptions.MaxPrice").map(String::as_str);
+        assert_eq!(sent, price);
         assert!(field.present(&machine).await.interruptible);
     }
     let field = Field::new().await;
@@ -371,35 +371,35 @@ async fn capacity_that_was_bought_or_reserved() {
     const ID: &str =
         "CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId";
     let reservation = "cr-0123456789abcdef0";
-    for (market, said) in [("CapacityBlock", Some("capacity-block")), ("OnDemand", None)] {
+    for (market, sent) in [("CapacityBlock", Some("capacity-block")), ("OnDemand", None)] {
         let field = Field::new().await;
         let extra = json!({ "marketType": market, "capacityReservationId": reservation });
         let wire = launched(&field, &extra).await;
-        assert_said(&wire, &[(ID, reservation)]);
-        assert_eq!(wire.get("InstanceMarketOptions.MarketType").map(String::as_str), said);
+        assert_sent(&wire, &[(ID, reservation)]);
+        assert_eq!(wire.get("InstanceMarketOptions.MarketType").map(String::as_str), sent);
     }
 }
 
 #[tokio::test]
 async fn the_metadata_service_with_and_without_tokens() {
-    for (word, said) in [("Required", "required"), ("Optional", "optional")] {
+    for (word, sent) in [("Required", "required"), ("Optional", "optional")] {
         let field = Field::new().await;
         let extra = json!({ "metadataServiceOptions": { "authentication": word } });
         let machine = field.created(&extra).await;
-        assert_said(&field.launch_on_the_wire(), &[("MetadataOptions.HttpTokens", said)]);
+        assert_sent(&field.launch_on_the_wire(), &[("MetadataOptions.HttpTokens", sent)]);
         let made = field.made(&machine).await;
         let tokens = made.metadata_options().and_then(|options| options.http_tokens());
-        assert_eq!(tokens.map(ToString::to_string).as_deref(), Some(said));
+        assert_eq!(tokens.map(ToString::to_string).as_deref(), Some(sent));
     }
 }
 
 #[tokio::test]
 async fn confidential_computing() {
     let cases = [("AMDEncryptedVirtualizationNestedPaging", "enabled"), ("Disabled", "disabled")];
-    for (word, said) in cases {
+    for (word, sent) in cases {
         let field = Field::new().await;
         let wire =
             launched(&field, &json!({ "cpuOptions": { "confidentialCompute": word } })).await;
-        assert_said(&wire, &[("CpuOptions.AmdSevSnp", said)]);
+        assert_sent(&wire, &[("CpuOptions.AmdSevSnp", sent)]);
     }
 }

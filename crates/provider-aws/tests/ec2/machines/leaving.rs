@@ -46,8 +46,8 @@ async fn leaves_everybody(balanced: &Balanced, machine: &MachineRef) {
         let calls = field.front().calls_of(action);
         calls.iter().filter(|call| call.parameters.values().any(|value| *value == id)).count()
     };
-    let told = (count("DeregisterInstancesFromLoadBalancer"), count("DeregisterTargets"));
-    assert_eq!(told, (1, 1), "with the group of instances");
+    let counts = (count("DeregisterInstancesFromLoadBalancer"), count("DeregisterTargets"));
+    assert_eq!(counts, (1, 1), "with the group of instances");
     assert_eq!(balanced.known_to_classic().await, [""; 0]);
     assert_eq!((balanced.targets(0).await.len(), balanced.targets(1).await.len()), (0, 0));
 }
@@ -187,9 +187,10 @@ async fn load_balancer_without_target_group_is_reported() {
     let name = balanced.make_useless().await;
     let machine =
         field.created(&json!({ "loadBalancers": [{ "name": name, "type": "network" }] })).await;
-    let told = format!("load balancer {name} has no target group for instances or IP addresses");
-    assert_eq!(field.present(&machine).await.drift.as_deref(), Some(&*told));
+    let expected =
+        format!("load balancer {name} has no target group for instances or IP addresses");
+    assert_eq!(field.present(&machine).await.drift.as_deref(), Some(&*expected));
     let error = field.cloud.update(&machine).await.unwrap_err();
-    assert_eq!((error.class, &error.message), (ErrorClass::NotFound, &told));
+    assert_eq!((error.class, &error.message), (ErrorClass::NotFound, &expected));
     field.delete(&machine).await;
 }

@@ -103,14 +103,14 @@ async fn addresses_with_the_names_of_the_network() {
     let made = field.made(&machine).await;
     let (ip, name) = (made.private_ip_address().unwrap(), made.private_dns_name().unwrap());
     let seen = field.present(&machine).await;
-    let said: Vec<_> = seen
+    let listed: Vec<_> = seen
         .addresses
         .iter()
         .map(|address| format!("{} {}", address.kind.as_str(), address.address))
         .collect();
-    assert!(said.contains(&format!("InternalIP {ip}")), "{said:?}");
-    assert!(said.contains(&format!("InternalDNS {name}")), "{said:?}");
-    assert!(said.contains(&format!("Hostname {name}")), "{said:?}");
+    assert!(listed.contains(&format!("InternalIP {ip}")), "{listed:?}");
+    assert!(listed.contains(&format!("InternalDNS {name}")), "{listed:?}");
+    assert!(listed.contains(&format!("Hostname {name}")), "{listed:?}");
     assert_eq!(field.front().calls_of("DescribeVpcs").len(), 1);
     assert_eq!(field.front().calls_of("DescribeDhcpOptions").len(), 1);
 }

@@ -94,8 +94,8 @@ fn deleted_objects_leave_nothing_in_the_index() {
 #[test]
 fn attendant_can_tell_lists_from_watch_events() {
     let store = Store::new();
-    let told = Arc::<Mutex<Vec<_>>>::default();
-    let noted = Arc::clone(&told);
+    let changes = Arc::<Mutex<Vec<_>>>::default();
+    let noted = Arc::clone(&changes);
     store.attend(move |_, after, position| {
         noted.lock().extend(after.map(|entry| (entry.meta().version, position)));
     });
@@ -105,5 +105,5 @@ fn attendant_can_tell_lists_from_watch_events() {
     store.listing_done(&mut listing, Version(10));
     store.watched(&member("b", 12, &[]));
     let at = |version, position| (Version(version), Version(position));
-    assert_eq!(*told.lock(), [at(3, 3), at(9, 3), at(12, 12)]);
+    assert_eq!(*changes.lock(), [at(3, 3), at(9, 3), at(12, 12)]);
 }

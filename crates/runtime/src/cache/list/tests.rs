@@ -112,7 +112,7 @@ async fn regressed_partial_list_triggers_a_full_list() {
 }
 
 /// Name, version before, version after.
-type Told = Arc<Mutex<Vec<(String, Option<u64>, Option<u64>)>>>;
+type Changes = Arc<Mutex<Vec<(String, Option<u64>, Option<u64>)>>>;
 
 fn first_page(objects: &[Value], version: u64) -> (u16, Value) {
     let metadata = json!({"resourceVersion": version.to_string(), "continue": "more"});
@@ -121,8 +121,8 @@ fn first_page(objects: &[Value], version: u64) -> (u16, Value) {
 
 #[tokio::test]
 async fn restored_cluster_is_stored_at_once() {
-    let told = Told::default();
-    let (so_far, early) = (Arc::clone(&told), Arc::new(Mutex::new(Vec::new())));
+    let changes = Changes::default();
+    let (so_far, early) = (Arc::clone(&changes), Arc::new(Mutex::new(Vec::new())));
     let (pages, lists) = (Arc::clone(&early), Mutex::new(0));
     let (cache, _) = cache(move |path| {
         if path.contains("continue=more") {
@@ -142,13 +142,13 @@ async fn restored_cluster_is_stored_at_once() {
         }
     })
     .await;
-    let log = Arc::clone(&told);
+    let log = Arc::clone(&changes);
     cache.subscribe(move |change| {
         let version = |entry: Option<&Entry<Meta>>| entry.map(|entry| entry.meta().version.0);
         let name = change.key.name.to_string();
         log.lock().push((name, version(change.before), version(change.after)));
     });
-    told.lock().clear();
+    changes.lock().clear();
     let names = ["a", "gone", "new", "z"];
     cache.verify().await.unwrap_err();
     let before = names.map(|name| version(&cache, name));
@@ -156,8 +156,8 @@ async fn restored_cluster_is_stored_at_once() {
     assert_eq!(cache.verify().await.unwrap(), 4);
     assert_eq!(*early.lock(), [0, 0], "nothing is delivered before the last page");
     assert_eq!(names.map(|name| version(&cache, name)), [Some(2), None, Some(4), Some(3)]);
-    let mut told = std::mem::take(&mut *told.lock());
-    told.sort();
+    let mut changes = std::mem::take(&mut *changes.lock());
+    changes.sort();
     let change = |name: &str, before, after| (name.to_owned(), before, after);
     let expected = [
         change("a", Some(50), Some(2)),
@@ -165,6 +165,6 @@ async fn restored_cluster_is_stored_at_once() {
         change("new", None, Some(4)),
         change("z", Some(50), Some(3)),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(changes, expected);
     assert_eq!(cache.survey(|position, _| position), Version(6));
 }

@@ -11,12 +11,14 @@ fn reports_a_late_creation_once_with_the_last_error() {
     assert_eq!(reasons(&report), ["CreationTimedOut", "FailedCreate"]);
     assert_eq!((&status["phase"], report.retry), (&json!("Provisioning"), Some(Retry::Backoff)));
 
-    let told = all(&[late, json!({"status": status})]);
-    let again =
-        of(&told, &tried(Outcome::CallFailed(Call::Create, error(ErrorClass::CapacityExhausted))))
-            .0;
+    let failing = all(&[late, json!({"status": status})]);
+    let again = of(
+        &failing,
+        &tried(Outcome::CallFailed(Call::Create, error(ErrorClass::CapacityExhausted))),
+    )
+    .0;
     assert_eq!((reasons(&again), again.status), (vec!["FailedCreate"], None));
-    let (_, status) = of(&told, &tried(Outcome::Prepared(launch(2))));
+    let (_, status) = of(&failing, &tried(Outcome::Prepared(launch(2))));
     assert!(
         message(&status, "Ready").ends_with("No luck"),
         "a new attempt does not hide the error"

@@ -49,7 +49,7 @@ fn sets_both_error_fields_of_a_failed_machine() {
     let mut stock = view(&launched());
     stock.rules.failure_fields = Field::Dropped;
     let fatal = done(Plan::Fail(Fatal::InvalidConfiguration("no".to_owned())));
-    let status = told(stock, &object(&launched()), &fatal).1;
+    let status = report_and_status(stock, &object(&launched()), &fatal).1;
     assert_eq!((status.get("failureReason"), &status["errorMessage"]), (None, &json!("No")));
 
     let unclear = CloudError { effect: Effect::Unclear, ..error(ErrorClass::InvalidConfiguration) };
@@ -95,7 +95,7 @@ fn reports_an_instance_that_was_not_found() {
     let looked = all(&[launched(), unknown]);
     let after = |step: &Step| {
         let view = View { observed: Observed::Absent, ..view(&looked) };
-        condition(&told(view, &object(&looked), step).1, "InstanceExists")
+        condition(&report_and_status(view, &object(&looked), step).1, "InstanceExists")
     };
     let refused = |class| {
         tried(Outcome::CallFailed(
@@ -162,7 +162,7 @@ fn reports_a_failed_repair_and_the_instance() {
         node: Some(node("True")),
         ..view(&linked())
     };
-    let (report, status) = told(
+    let (report, status) = report_and_status(
         view,
         &object(&linked()),
         &tried(Outcome::CallFailed(Call::Update, error(ErrorClass::Throttled))),
@@ -196,7 +196,7 @@ fn pauses_between_repairs_of_the_same_drift() {
     let seen = |ready: &str, wait| {
         let unrepaired = Some(Unrepaired { wait, why: "it still differs: tag x".into() });
         let view = View { unrepaired, node: Some(node(ready)), ..view(&linked()) };
-        told(view, &object(&linked()), &done(Plan::UpdateStatus(Arc::clone(&drifted))))
+        report_and_status(view, &object(&linked()), &done(Plan::UpdateStatus(Arc::clone(&drifted))))
     };
     let (report, status) = seen("True", wait);
     assert_eq!(condition(&status, "Ready"), "False/UpdateFailed");
@@ -204,8 +204,12 @@ fn pauses_between_repairs_of_the_same_drift() {
     assert_eq!(report.retry, Some(Retry::Again(wait)), "the repair is retried");
     let unrepaired = Some(Unrepaired { wait, why: "load balancer lb: none".into() });
     let alone = View { unrepaired, ..view(&recorded()) };
-    let status =
-        told(alone, &object(&recorded()), &done(Plan::UpdateStatus(Arc::clone(&drifted)))).1;
+    let status = report_and_status(
+        alone,
+        &object(&recorded()),
+        &done(Plan::UpdateStatus(Arc::clone(&drifted))),
+    )
+    .1;
     assert_eq!(condition(&status, "Ready"), "False/WaitingForNode");
     assert!(message(&status, "Ready").contains("lb: none"), "{status}");
     let (report, status) = seen("False", wait);
@@ -217,7 +221,7 @@ fn pauses_between_repairs_of_the_same_drift() {
     let well = done(Plan::UpdateStatus(instance(InstanceState::Running)));
     let unrepaired = Some(Unrepaired { wait, why: "it still differs".into() });
     let repaired = View { unrepaired, node: Some(node("True")), ..view(&linked()) };
-    let (report, status) = told(repaired, &object(&linked()), &well);
+    let (report, status) = report_and_status(repaired, &object(&linked()), &well);
     assert_eq!((condition(&status, "Ready"), report.retry), ("True/-".to_owned(), None));
 }
 

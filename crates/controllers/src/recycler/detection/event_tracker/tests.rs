@@ -386,7 +386,7 @@ proptest! {
         (leader.knows_all, follower.knows_all) = (true, true);
         let mut total = 0u64;
         for step in steps {
-            let told = match step {
+            let changed = match step {
                 Step::New => {
                     total += 1;
                     let name = cluster.events.len().to_string();
@@ -425,7 +425,7 @@ proptest! {
                     None
                 }
             };
-            if let Some(event) = told {
+            if let Some(event) = changed {
                 leader.hear(&event);
                 follower.hear(&event);
                 cluster.write(event, &[]);

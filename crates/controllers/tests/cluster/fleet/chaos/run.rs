@@ -24,7 +24,7 @@ pub(super) async fn live_through(story: &Story, served: Served) -> Result<()> {
     let process = fleet.run()?;
     fleet.create_workers(0, json!({})).await?;
     let mut tale = Tale { fleet, witness, process: Some(process) };
-    let result = tale.tell(story).await;
+    let result = tale.run(story).await;
     let wrongs = tale.witness.wrongs();
     ensure!(wrongs.is_empty(), "{wrongs:#?}\nand besides: {result:?}\n{}", tale.last_writes());
     result.with_context(|| tale.last_writes())?;
@@ -43,13 +43,13 @@ struct Tale {
 }
 
 impl Tale {
-    async fn tell(&mut self, story: &Story) -> Result<()> {
+    async fn run(&mut self, story: &Story) -> Result<()> {
         for step in &story.steps {
             self.happen(*step).await.with_context(|| format!("at {step:?}"))?;
             self.no_machine_has_two_instances()?;
         }
         self.calm();
-        self.refusals_are_told(story.refusal).await?;
+        self.refusals_are_reported(story.refusal).await?;
         self.fleet.cloud().set_modes(Weather::Fine.modes());
         self.ends_with(story.end).await?;
         self.ends_with(0).await
@@ -115,7 +115,7 @@ impl Tale {
     }
 
     /// More machines are wanted than the cloud gives: the reason is in the status of each, and in an Event.
-    async fn refusals_are_told(&self, refusal: Weather) -> Result<()> {
+    async fn refusals_are_reported(&self, refusal: Weather) -> Result<()> {
         let settled = self.fleet.sets().get(crate::fleet::fixture::SET).await?;
         let size = settled.data["spec"]["replicas"].as_u64().context("a size")?;
         let size = usize::try_from(size)?;
@@ -128,17 +128,17 @@ impl Tale {
             let waiting: Vec<DynamicObject> =
                 all.into_iter().filter(|one| condition(one, "Ready") != "True").collect();
             let lines: Vec<_> = waiting.iter().map(line).collect();
-            let says = waiting.iter().all(|one| condition(one, "Ready") == wanted);
-            ensure!(says && waiting.len() == MORE, "{lines:#?}");
+            let all_wait = waiting.iter().all(|one| condition(one, "Ready") == wanted);
+            ensure!(all_wait && waiting.len() == MORE, "{lines:#?}");
             Ok(waiting)
         })
         .await?;
         eventually(PATIENCE, "an Event about one of them", || async {
             let events = self.fleet.events().await?;
-            let told = events.iter().any(|event| {
+            let reported = events.iter().any(|event| {
                 event.kind == "Warning" && waiting.iter().any(|one| one.name_any() == event.about)
             });
-            ensure!(told, "{events:#?}");
+            ensure!(reported, "{events:#?}");
             Ok(())
         })
         .await

@@ -7,32 +7,32 @@ use anyhow::Context;
 use kube::api::DeleteParams;
 
 use super::Fleet;
-use crate::verbs::playground::{PATIENCE, messages, say};
+use crate::verbs::playground::{PATIENCE, messages, print};
 
 impl Fleet {
     pub(in super::super) async fn prove(&self) -> anyhow::Result<()> {
         let first = self.wait_for(self.size, "the fleet to run").await?;
-        say(&self.table(true).await?)?;
-        say(&messages::running_proved(first.len()))?;
+        print(&self.table(true).await?)?;
+        print(&messages::running_proved(first.len()))?;
 
         self.scale(self.size + 2).await?;
         self.wait_for(self.size + 2, "the fleet to grow").await?;
         self.scale(self.size).await?;
         let before = self.wait_for(self.size, "the fleet to shrink").await?;
-        say(messages::SCALED)?;
+        print(messages::SCALED)?;
 
         if let Some(victim) = before.first() {
             let deleted = self.machines.delete(victim, &DeleteParams::default()).await;
             deleted.with_context(|| messages::cannot("delete", "Machine", victim))?;
             self.wait_until("a replacement", self.size, |now| !now.contains(victim)).await?;
-            say(&messages::replaced(victim))?;
+            print(&messages::replaced(victim))?;
         }
 
         self.scale(0).await?;
         self.wait_for(0, "the fleet to go").await?;
         let (instances, volumes) = (self.cloud.sim.live(), self.cloud.sim.volumes());
         anyhow::ensure!((instances, volumes) == (0, 0), messages::leaked(instances, volumes));
-        say(&messages::nothing_left(self.cloud.sim.created()))
+        print(&messages::nothing_left(self.cloud.sim.created()))
     }
 
     async fn wait_for(&self, count: u32, what: &str) -> anyhow::Result<BTreeSet<String>> {

@@ -23,7 +23,7 @@ pub(super) use self::context::{RecycleContext, synced};
 use self::preview::Preview;
 use self::progress::Progress;
 use super::arguments::{RecycleArguments, RunArguments};
-use super::{messages, say, show};
+use super::{messages, print_line, show};
 use crate::exit::{Stopped, Usage};
 use crate::verbs::table::table;
 
@@ -78,7 +78,7 @@ pub(super) async fn main(
             let rest: Vec<_> = rest.map(String::as_str).collect();
             let mut go_on = command::of(common, &recycle.region, &arguments.how, &rest);
             go_on.push_str(&command::how_to_print(arguments));
-            say(&messages::resumption(&recycle, &go_on));
+            print_line(&messages::resumption(&recycle, &go_on));
             print(arguments, &results)?;
             return Err(anyhow::anyhow!(messages::interrupted(&group)).context(Stopped));
         }

@@ -32,7 +32,7 @@ impl Progress {
             lines.extend(members(recycle, snapshot));
             self.draw(lines);
         } else {
-            self.say(head);
+            self.print_line(head);
         }
     }
 
@@ -43,13 +43,13 @@ impl Progress {
             self.draw(lines);
             self.lines.pop();
         } else {
-            self.say(messages::problem(trouble));
+            self.print_line(messages::problem(trouble));
         }
     }
 
-    fn say(&mut self, line: String) {
+    fn print_line(&mut self, line: String) {
         if self.lines.last() != Some(&line) {
-            super::super::say(&line);
+            super::super::print_line(&line);
             self.lines = vec![line];
         }
     }

@@ -15,7 +15,7 @@ use super::run::drive::drive;
 use super::run::preview::PreviewError;
 use super::run::progress::Progress;
 use super::run::{RecycleContext, command, preview};
-use super::{messages, say};
+use super::{messages, print_line};
 use crate::exit::Stopped;
 
 pub(super) async fn main(
@@ -85,7 +85,7 @@ async fn recycle(
     if !recycle.step.is_over() {
         let groups = [recycle.group.as_str()];
         let go_on = command::of(common, &recycle.region, &arguments.how, &groups);
-        say(&messages::resumption(&recycle, &go_on));
+        print_line(&messages::resumption(&recycle, &go_on));
         return Err(anyhow::anyhow!(messages::interrupted(&recycle.group)).context(Stopped));
     }
     let result = messages::failure(&recycle);

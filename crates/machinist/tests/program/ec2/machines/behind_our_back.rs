@@ -26,10 +26,10 @@ async fn an_instance_that_somebody_stops_and_then_terminates() {
         let (ready, words) = (condition(&machine, "Ready"), message(&machine, "Ready"));
         ensure!(ready == "False/InstanceStopped", "{ready}");
         ensure!(words.contains("Client.UserInitiatedShutdown"), "EC2's own words: {words}");
-        let said = &machine.data["status"]["providerStatus"]["instanceState"];
-        ensure!(said == "stopped", "{said}");
-        let said = machine.annotations().get(STATE).map(String::as_str);
-        ensure!(said == Some("stopped"), "{said:?}");
+        let state = &machine.data["status"]["providerStatus"]["instanceState"];
+        ensure!(state == "stopped", "{state}");
+        let state = machine.annotations().get(STATE).map(String::as_str);
+        ensure!(state == Some("stopped"), "{state:?}");
         // It exists, and is neither replaced nor started: that is left to the user who stopped it.
         let exists = condition_of(&machine, "InstanceExists");
         let phase = phase(&machine);
@@ -45,8 +45,8 @@ async fn an_instance_that_somebody_stops_and_then_terminates() {
         let machine = fleet.only_machine().await?;
         let status = &machine.data["status"];
         ensure!(status["phase"] == "Failed", "{}", status["phase"]);
-        let told = status["errorMessage"].as_str().unwrap_or_default();
-        ensure!(told.contains("Client.UserInitiatedShutdown"), "EC2's own words: {told}");
+        let message = status["errorMessage"].as_str().unwrap_or_default();
+        ensure!(message.contains("Client.UserInitiatedShutdown"), "EC2's own words: {message}");
         let exists = condition(&machine, "InstanceExists");
         ensure!(exists == "False/InstanceMissing", "{exists}");
         Ok(())

@@ -61,7 +61,7 @@ impl Fleet {
             ["ec2", "elasticloadbalancing"].map(|service| json!({"name": service, "url": url}));
         let (key, value) = CLUSTER_WIDE;
         world
-            .say(json!({
+            .set_infrastructure(json!({
                 "infrastructureName": estate.name(),
                 "platformStatus": {"type": "AWS", "aws": {
                     "region": REGION,

@@ -19,7 +19,7 @@ use crate::ec2::support::{PATIENCE, stays};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fleet_from_nothing_to_nothing() {
     let fleet = Fleet::new("good-day").await.unwrap();
-    tell(&fleet).await.unwrap();
+    scale_up_and_down(&fleet).await.unwrap();
 }
 
 /// The same story with the same end.
@@ -27,7 +27,7 @@ async fn a_fleet_from_nothing_to_nothing() {
 async fn a_fleet_while_ec2_is_slow_forgetful_and_loses_answers() {
     let fleet = Fleet::new("bad-day").await.unwrap();
     disturb(fleet.cloud.front());
-    tell(&fleet).await.unwrap();
+    scale_up_and_down(&fleet).await.unwrap();
     assert_eq!(fleet.cloud.front().unmet_rules(), []);
 }
 
@@ -62,7 +62,7 @@ fn disturb(front: &Front) {
     }
 }
 
-async fn tell(fleet: &Fleet) -> Result<()> {
+async fn scale_up_and_down(fleet: &Fleet) -> Result<()> {
     let _controllers = fleet.controllers(&[]).await?;
     fleet.create_set(0, &fleet.rich_spec()).await?;
     fleet.scale(SET, 20).await?;

@@ -24,7 +24,7 @@ async fn a_fleet_of_the_go_provider_is_taken_over() {
         ids.push(running_machine(&fleet, &set, &spec, number).await.unwrap());
     }
     // The other controller died between its launch and the first word about it.
-    ids.push(unsaid_machine(&fleet, &set, &spec).await.unwrap());
+    ids.push(unrecorded_machine(&fleet, &set, &spec).await.unwrap());
     let before = uids(&fleet).await.unwrap();
     ids.sort();
 
@@ -54,10 +54,10 @@ async fn a_fleet_of_the_go_provider_is_taken_over() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_machine_is_taken_over_by_the_cluster_that_its_label_names() {
     let fleet = Fleet::new("label").await.unwrap();
-    fleet.say(json!({"infrastructureName": "another-name"})).await.unwrap();
+    fleet.set_infrastructure(json!({"infrastructureName": "another-name"})).await.unwrap();
     let spec = fleet.spec(&json!({}));
     let set = fleet.create_set(1, &spec).await.unwrap();
-    let id = unsaid_machine(&fleet, &set, &spec).await.unwrap();
+    let id = unrecorded_machine(&fleet, &set, &spec).await.unwrap();
     let _controllers = fleet.controllers(&[]).await.unwrap();
     let instances = fleet.settled(1).await.unwrap();
     assert_eq!(instances[0].id, id);
@@ -83,7 +83,7 @@ async fn launched(fleet: &Fleet, name: &str) -> Result<(String, String)> {
     Ok((id, instance.zone))
 }
 
-async fn unsaid_machine(fleet: &Fleet, set: &DynamicObject, spec: &Value) -> Result<String> {
+async fn unrecorded_machine(fleet: &Fleet, set: &DynamicObject, spec: &Value) -> Result<String> {
     let name = format!("{SET}-unsaid");
     create(fleet, set, spec, &name).await?;
     // The last line that it logs before it launches.

@@ -40,14 +40,14 @@ async fn events_after_the_start_have_their_group_recycled_once() -> Result<()> {
         command.stdout(std::fs::File::create(&lines)?);
         anyhow::Ok(children::spawn(&mut command)?)
     };
-    let said = async |text: &str| Ok(std::fs::read_to_string(&lines)?.contains(text));
+    let printed = async |text: &str| Ok(std::fs::read_to_string(&lines)?.contains(text));
 
     // Nothing but words.
     let pretending = start(&["--dry-run"])?;
-    until("it to watch", async || said("watching for").await).await?;
+    until("it to watch", async || printed("watching for").await).await?;
     trouble(&yard, &members[0], "first", 3).await?;
     trouble(&yard, &members[0], "second", 4).await?;
-    until("it to say so", async || said("(7 events); would recycle").await).await?;
+    until("it to say so", async || printed("(7 events); would recycle").await).await?;
     interrupt(&pretending)?;
     let pretended = ended(pretending).await?;
     assert_eq!(pretended.code, Some(0), "{pretended:?}");
@@ -55,17 +55,17 @@ async fn events_after_the_start_have_their_group_recycled_once() -> Result<()> {
 
     // What happened before does not count, not even for a new watch.
     let watching = start(&[])?;
-    until("it to watch", async || said("watching for").await).await?;
+    until("it to watch", async || printed("watching for").await).await?;
     trouble(&yard, &members[0], "third", 5).await?;
     let over = format!("recycled {group}\n");
-    until("the group to be recycled", async || said(&over).await).await?;
+    until("the group to be recycled", async || printed(&over).await).await?;
     let after = yard.truth(&group).await?;
     assert_eq!((after.sizes, after.members.len()), ([0, 2, 1], 1));
     assert_ne!(after.members, members);
     // The same again would be too much: the group cools down.
     let replacement = after.members.first().context("a member")?;
     trouble(&yard, replacement, "fourth", 9).await?;
-    until("it to be counted", async || said(&format!("{group}: 9")).await).await?;
+    until("it to be counted", async || printed(&format!("{group}: 9")).await).await?;
     interrupt(&watching)?;
     let watched = ended(watching).await?;
     assert_eq!(watched.code, Some(0), "{watched:?}");
@@ -89,16 +89,16 @@ async fn a_group_that_cannot_be_looked_at_is_tried_again_and_does_not_cool_down(
     command.args(["--poll-interval=200ms", "--threshold=5"]);
     command.stdout(std::fs::File::create(&lines)?);
     let watching = children::spawn(&mut command)?;
-    let said = async |text: &str, times: usize| {
+    let printed = async |text: &str, times: usize| {
         Ok(std::fs::read_to_string(&lines)?.matches(text).count() >= times)
     };
-    until("it to watch", async || said("watching for", 1).await).await?;
+    until("it to watch", async || printed("watching for", 1).await).await?;
     trouble(&yard, &members[0], "first", 5).await?;
-    until("it to try again", async || said("; retrying", 2).await).await?;
+    until("it to try again", async || printed("; retrying", 2).await).await?;
     assert!(yard.changes().is_empty(), "{:?}", yard.changes());
     yard.front().clear_rules();
     let over = format!("recycled {group}\n");
-    until("the group to be recycled", async || said(&over, 1).await).await?;
+    until("the group to be recycled", async || printed(&over, 1).await).await?;
     interrupt(&watching)?;
     let watched = ended(watching).await?;
     assert_eq!(watched.code, Some(0), "{watched:?}");

@@ -67,12 +67,14 @@ impl Ec2World {
             {"name": "s3", "url": "https://127.0.0.1:9"},
             {"name": "ec2", "url": endpoint},
         ]);
-        self.say(json!({"platformStatus": {"type": "AWS", "aws": {"serviceEndpoints": endpoints}}}))
-            .await
+        self.set_infrastructure(
+            json!({"platformStatus": {"type": "AWS", "aws": {"serviceEndpoints": endpoints}}}),
+        )
+        .await
     }
 
     /// Gives the Infrastructure this status.
-    pub(crate) async fn say(&self, status: Value) -> Result<()> {
+    pub(crate) async fn set_infrastructure(&self, status: Value) -> Result<()> {
         let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "Infrastructure");
         let kind = ApiResource::from_gvk_with_plural(&kind, "infrastructures");
         let objects = Api::<DynamicObject>::all_with(self.client.clone(), &kind);

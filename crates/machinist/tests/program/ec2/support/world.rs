@@ -86,7 +86,12 @@ impl Ec2World {
     }
 
     /// Waits until an annotation has this value, and returns all of them.
-    pub(crate) async fn says(&self, name: &str, key: &str, value: &str) -> Result<Annotations> {
+    pub(crate) async fn until_annotated(
+        &self,
+        name: &str,
+        key: &str,
+        value: &str,
+    ) -> Result<Annotations> {
         self.eventually(&format!("{name} to say {key}={value}"), || async {
             let annotations = self.annotations(name).await?;
             ensure!(annotations.get(key).is_some_and(|now| now == value), "{annotations:?}");

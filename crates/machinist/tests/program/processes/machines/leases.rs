@@ -48,8 +48,8 @@ impl Fleet {
         let holder = self.holder(lease).await?;
         ensure!(process.is_called(&holder), "{holder} has {lease}");
         let key = format!("{}/{lease}", self.namespace);
-        let said = format!("lease {key} is held by {holder}, which is this process");
-        process.wait_says(&said).await?;
+        let text = format!("lease {key} is held by {holder}, which is this process");
+        process.wait_ready_with(&text).await?;
         self.metric_names(process, lease, &holder).await?;
         Ok(holder)
     }
@@ -63,14 +63,15 @@ impl Fleet {
         holder: &str,
     ) -> Result<()> {
         let key = format!("{}/{lease}", self.namespace);
-        let said = format!("lease {key} is held by {holder}, so controller {controller} follows");
-        process.wait_says(&said).await?;
+        let text = format!("lease {key} is held by {holder}, so controller {controller} follows");
+        process.wait_ready_with(&text).await?;
         self.metric_names(process, lease, holder).await?;
         let leader = format!(r#"machinist_leader{{controller="{controller}"}}"#);
         ensure!(process.metric(&leader).await? == Some(0.0), "it says that it leads");
         let log = process.log()?;
-        let told = |line: &str| [&*key, holder, "following"].iter().all(|word| line.contains(word));
-        ensure!(log.lines().any(told), "the log does not say who has {lease}");
+        let names_holder =
+            |line: &str| [&*key, holder, "following"].iter().all(|word| line.contains(word));
+        ensure!(log.lines().any(names_holder), "the log does not say who has {lease}");
         Ok(())
     }
 

@@ -83,8 +83,8 @@ pub(super) async fn adopt(fleet: &Fleet) -> Result<()> {
     fleet.nodes().create(&PostParams::default(), &twin).await?;
     let events = Api::<Event>::all(fleet.client.clone());
     poll::eventually(PATIENCE, "an Event about the second Node", || async {
-        let told = events.list(&ListParams::default()).await?;
-        let found = told.iter().any(|event| event.reason.as_deref() == Some("NodeNotLinked"));
+        let listed = events.list(&ListParams::default()).await?;
+        let found = listed.iter().any(|event| event.reason.as_deref() == Some("NodeNotLinked"));
         ensure!(found, "there is none");
         Ok(())
     })
@@ -102,8 +102,8 @@ pub(super) async fn fail(fleet: &Fleet) -> Result<()> {
     fleet.create_sim_machine("broken", json!({"instanceType": "sim.none"})).await?;
     let failed = |machine: &kube::api::DynamicObject| machine.data["status"]["phase"] == "Failed";
     let machine = fleet.until_machine("broken", "the machine to fail", failed).await?;
-    let said = machine.data["status"]["failureMessage"].as_str().unwrap_or_default();
-    ensure!(said.contains("sim.none"), "{said}");
+    let message = machine.data["status"]["failureMessage"].as_str().unwrap_or_default();
+    ensure!(message.contains("sim.none"), "{message}");
     fleet.delete_machine("broken").await?;
     fleet.running(0).await?;
 
@@ -115,12 +115,12 @@ pub(super) async fn fail(fleet: &Fleet) -> Result<()> {
         sets.patch("odd", &PatchParams::default(), &patch).await.map(drop)
     };
     relabel(json!("even")).await?;
-    says_error(fleet, true).await?;
+    until_error(fleet, true).await?;
     relabel(json!("odd")).await?;
-    says_error(fleet, false).await
+    until_error(fleet, false).await
 }
 
-async fn says_error(fleet: &Fleet, expected: bool) -> Result<()> {
+async fn until_error(fleet: &Fleet, expected: bool) -> Result<()> {
     poll::eventually(PATIENCE, "the set's errorMessage to come or go", || async {
         let status = set_status(fleet, "odd").await?;
         ensure!(status["errorMessage"].is_string() == expected, "{status}");

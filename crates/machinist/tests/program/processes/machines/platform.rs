@@ -34,7 +34,7 @@ async fn a_platform_without_a_provider_is_said_and_stops_nothing() -> Result<()>
 
     let fleet = Fleet::start(AnnotatorWorld::on(&control_plane, "platform").await?).await?;
     let mut process = fleet.process(control_plane.kubeconfig_yaml(), &FLAGS).await?;
-    process.wait_says("platform Azure has no provider").await?;
+    process.wait_ready_with("platform Azure has no provider").await?;
     let series = r#"machinist_platform{platform="Azure",provider="none"}"#;
     assert_eq!(process.metric(series).await?, Some(1.0));
     assert!(process.log()?.contains("platform Azure has no provider"));
@@ -43,8 +43,11 @@ async fn a_platform_without_a_provider_is_said_and_stops_nothing() -> Result<()>
         let machine = fleet.machines().get("m").await?;
         let conditions = machine.data["status"]["conditions"].as_array().cloned();
         let conditions = conditions.context("no conditions yet")?;
-        let told = conditions.iter().filter_map(|condition| condition["message"].as_str());
-        ensure!(told.into_iter().any(|told| told.contains("Platform Azure")), "{conditions:?}");
+        let messages = conditions.iter().filter_map(|condition| condition["message"].as_str());
+        ensure!(
+            messages.into_iter().any(|message| message.contains("Platform Azure")),
+            "{conditions:?}"
+        );
         Ok(())
     })
     .await?;
@@ -60,5 +63,5 @@ async fn a_platform_without_a_provider_is_said_and_stops_nothing() -> Result<()>
 
     let flags = [&FLAGS[..], &["--platform=none"]].concat();
     let process = fleet.process(control_plane.kubeconfig_yaml(), &flags).await?;
-    process.wait_says("--platform=none").await
+    process.wait_ready_with("--platform=none").await
 }

@@ -70,7 +70,7 @@ async fn machines_live_and_die_with_the_rights_of_the_manifests_and_no_more() ->
     let mut leader = fleet.process(&kubeconfig, &flags).await?;
     leader.wait_metric(LEADS, |value| value > 0.5).await?;
     let mut follower = fleet.process(&kubeconfig, &flags).await?;
-    follower.wait_says("so controller machine follows").await?;
+    follower.wait_ready_with("so controller machine follows").await?;
 
     let provider = json!({"credentialsSecret": {"name": "my-aws-credentials"}});
     life::grow(&fleet, provider).await?;

@@ -54,7 +54,7 @@ impl GoProgram {
         poll::eventually(PATIENCE, "the Go program to hold the Lease", || async {
             let spec = world.leases().get(lease).await?.spec.context("a spec")?;
             let holder = spec.holder_identity.unwrap_or_default();
-            ensure!(!holder.is_empty() && holder != not, "{holder:?} has it: {}", self.said());
+            ensure!(!holder.is_empty() && holder != not, "{holder:?} has it: {}", self.output());
             Ok(holder)
         })
         .await
@@ -62,13 +62,13 @@ impl GoProgram {
 
     /// Fails if it has ended.
     pub(crate) fn ensure_alive(&mut self) -> Result<()> {
-        self.process.ensure_alive().with_context(|| format!("the Go program: {}", self.said()))
+        self.process.ensure_alive().with_context(|| format!("the Go program: {}", self.output()))
     }
 
     /// Waits until it ends by itself, which it does when it loses its Lease.
     pub(crate) async fn wait_ended(&mut self) -> Result<()> {
         self.process.ended().await.context("the Go program goes on without its Lease")?;
-        ensure!(self.said().contains("leaderelection lost"), "{}", self.said());
+        ensure!(self.output().contains("leaderelection lost"), "{}", self.output());
         Ok(())
     }
 
@@ -77,7 +77,7 @@ impl GoProgram {
         self.process.kill().await
     }
 
-    fn said(&self) -> String {
+    fn output(&self) -> String {
         self.process.log().unwrap_or_default()
     }
 }

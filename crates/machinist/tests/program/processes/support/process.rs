@@ -77,11 +77,11 @@ impl Process {
 
     /// Waits until `/readyz` answers 200 and lists the annotator as running.
     pub(crate) async fn wait_ready(&self) -> Result<()> {
-        self.wait_says("controller annotator runs").await
+        self.wait_ready_with("controller annotator runs").await
     }
 
     /// Waits until `/readyz` answers 200 with this text.
-    pub(crate) async fn wait_says(&self, words: &str) -> Result<()> {
+    pub(crate) async fn wait_ready_with(&self, words: &str) -> Result<()> {
         poll::eventually(PATIENCE, &format!("ready, and {words}"), || async {
             let (code, details) = self.readyz().await?;
             ensure!(code == 200 && details.contains(words), "{code}: {details}");

@@ -61,7 +61,7 @@ fn addresses_are_in_openshifts_order() {
         ..found("i-1", &[])
     };
     let domains = ["eu-west-1.compute.internal", "corp.example", ""].map(str::to_owned);
-    let said: Vec<_> = addresses(&found, &domains)
+    let listed: Vec<_> = addresses(&found, &domains)
         .into_iter()
         .map(|address| format!("{} {}", address.kind.as_str(), address.address))
         .collect();
@@ -75,7 +75,7 @@ fn addresses_are_in_openshifts_order() {
         "InternalDNS ip-10-0-0-1",
         "ExternalDNS ec2.example.com",
     ];
-    assert_eq!(said, expected);
+    assert_eq!(listed, expected);
 }
 
 #[test]

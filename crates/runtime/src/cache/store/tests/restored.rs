@@ -18,17 +18,17 @@ fn versions(store: &Store<Thing>) -> [Option<u64>; 3] {
 fn content_is_replaced_at_once_after_the_last_page() {
     let store = Store::new();
     list(&store, &[(1, 50), (2, 51)], 60);
-    let told = Arc::new(AtomicUsize::new(0));
-    let counter = Arc::clone(&told);
+    let notified = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&notified);
     store.subscribe(move |_| {
         counter.fetch_add(1, Ordering::Relaxed);
     });
     let mut listing = begun(&store, &[(1, 7), (3, 8)], 60, 9);
     assert_eq!(versions(&store), [Some(50), Some(51), None]);
-    assert_eq!(told.load(Ordering::Relaxed), 2, "those that were there, and nothing else");
+    assert_eq!(notified.load(Ordering::Relaxed), 2, "those that were there, and nothing else");
     store.listing_done(&mut listing, Version(9));
     assert_eq!(versions(&store), [Some(7), None, Some(8)]);
-    assert_eq!((listing.repairs, told.load(Ordering::Relaxed)), (3, 5));
+    assert_eq!((listing.repairs, notified.load(Ordering::Relaxed)), (3, 5));
     store.watched(&thing(1, 10));
     assert_eq!(version(&store, 1), Some(10), "the watch goes on from there");
 }
