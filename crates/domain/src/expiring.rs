@@ -45,6 +45,12 @@ impl<K: Eq + Hash, V> ExpiringMap<K, V> {
         self.entries.get(key).map(|entry| &entry.value)
     }
 
+    /// The entries that have not expired, in any order.
+    pub fn live(&self, now: Duration) -> impl Iterator<Item = (&K, &V)> {
+        let live = self.entries.iter().filter(move |(_, entry)| entry.is_live(now));
+        live.map(|(key, entry)| (key, &entry.value))
+    }
+
     /// Stores a value for `ttl`.
     pub fn insert(&mut self, key: K, value: V, now: Duration, ttl: Duration) {
         self.sweep_if_grown(now);
@@ -114,6 +120,7 @@ mod tests {
         map.insert("a", 1, at(5), TTL);
         assert_eq!((map.get(&"a", at(14)), map.get(&"a", at(15))), (Some(&1), None));
         assert_eq!(map.get_stale(&"a"), Some(&1));
+        assert_eq!((map.live(at(14)).count(), map.live(at(15)).count()), (1, 0));
         assert!(map.sweep(at(14)) && !map.sweep(at(15)) && map.entries.is_empty());
     }
 

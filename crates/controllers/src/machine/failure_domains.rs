@@ -5,10 +5,10 @@
 //! after which an attempt may go to another place closes only its own place, and only while calls of the [`Group`] do
 //! not succeed elsewhere. In memory only: after a restart the cloud refuses again.
 
-use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use machinist_domain::backoff::Backoff;
+use machinist_domain::expiring::ExpiringMap;
 use machinist_domain::hash::fnv1a;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine_timings::MachineTimings;
@@ -20,20 +20,21 @@ use parking_lot::Mutex;
 use super::snapshot::{Call, Pause};
 use crate::cloud_access::Requeue;
 
-/// Calls that fail together: the same call for the same provider spec, in the same place.
-#[derive(Debug, Clone, Copy)]
+/// How long the domain of a group is remembered: longer than any pause.
+const LINKS: Duration = Duration::from_hours(2);
+
+/// Calls that fail together: the same call for the same provider spec (a hash), in the same place or in any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Group {
-    calls: Calls,
+    spec: u64,
+    call: Call,
     place: Option<u64>,
 }
-
-/// The same call for the same provider spec (a hash), in any place.
-type Calls = (u64, Call);
 
 impl Group {
     pub(super) fn new(namespace: &str, spec: &str, call: Call) -> Self {
         let spec = fnv1a(spec.as_bytes()) ^ fnv1a(namespace.as_bytes()).rotate_left(32);
-        Self { calls: (spec, call), place: None }
+        Self { spec, call, place: None }
     }
 
     #[must_use]
@@ -52,30 +53,28 @@ pub(super) struct FailureDomains {
 
 #[derive(Default)]
 struct State {
-    /// The last answer for each group; one without a place holds for every place.
-    answers: BTreeMap<(Calls, Option<u64>), Answer>,
-    pauses: HashMap<FailureDomain, Closed>,
+    /// The domain in which a group was refused; that of a group without a place holds in every place.
+    refused: ExpiringMap<Group, FailureDomain>,
+    /// Where calls of a group (without its place) succeeded last.
+    room: ExpiringMap<Group, Option<u64>>,
+    /// Pauses, and the memory of those that are over.
+    pauses: ExpiringMap<FailureDomain, Closed>,
+    /// Machines that wait, unless they do not return.
+    waiting: ExpiringMap<ObjectKey, Group>,
 }
 
-enum Answer {
-    Refused(FailureDomain),
-    Succeeded { valid_until: Duration },
-}
-
-/// The pause of one domain, and the memory of it once it is over.
+#[derive(Clone)]
 struct Closed {
     failures: u32,
+    /// The end of the pause or, while one Machine probes, of the time that it has.
     until: Duration,
-    probe_until: Option<Duration>,
+    probing: bool,
     why: Failure,
-    /// Machines that wait, with the time at which they are expected to reconcile again.
-    waiting: BTreeMap<ObjectKey, (Calls, Duration)>,
 }
 
 impl std::fmt::Debug for FailureDomains {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let pauses = self.state.lock().pauses.len();
-        f.debug_struct("FailureDomains").field("pauses", &pauses).finish_non_exhaustive()
+        f.debug_struct("FailureDomains").finish_non_exhaustive()
     }
 }
 
@@ -92,45 +91,52 @@ impl FailureDomains {
 
     /// Set if a call of this group must not be made. Changes nothing.
     pub(super) fn pause(&self, group: Group) -> Option<Pause> {
-        self.state.lock().pause(group, self.clock.uptime())
+        let now = self.clock.uptime();
+        self.state.lock().pause(group, now).map(|closed| closed.pause(now))
     }
 
     /// Begins a call unless the domain pauses. The first call after a pause is the probe.
     pub(super) fn enter(&self, group: Group, key: &ObjectKey) -> Option<Pause> {
         let now = self.clock.uptime();
         let mut state = self.state.lock();
-        let pause = state.pause(group, now);
-        let domains = state.domains(group);
-        state.each_closed(&domains, |closed| {
-            if pause.is_some() {
-                closed.join(key, group.calls, now);
-                return;
+        let pause = self.join(&mut state, group, key, now);
+        if pause.is_none() {
+            state.waiting.remove(key);
+            for (domain, closed) in state.closed(group, now) {
+                if now >= closed.until {
+                    let until = now + self.probe_timeout;
+                    self.close(&mut state, domain, Closed { until, probing: true, ..closed }, now);
+                }
             }
-            closed.waiting.remove(key);
-            if closed.pause(now).is_none() {
-                closed.probe_until = Some(now + self.probe_timeout);
-            }
-        });
+        }
         pause
     }
 
     /// Requeues the Machine when the domain opens; at once if it has opened since `pause` was called.
     pub(super) fn wait(&self, group: Group, key: &ObjectKey) {
-        let now = self.clock.uptime();
-        let mut state = self.state.lock();
-        if state.pause(group, now).is_none() {
-            drop(state);
+        let pause = self.join(&mut self.state.lock(), group, key, self.clock.uptime());
+        if pause.is_none() {
             (self.requeue)(key);
-        } else {
-            let domains = state.domains(group);
-            state.each_closed(&domains, |closed| closed.join(key, group.calls, now));
         }
     }
 
-    /// Opens the domains of the call. Machines with the same spec that wait in other places may go there, too.
+    fn join(
+        &self,
+        state: &mut State,
+        group: Group,
+        key: &ObjectKey,
+        now: Duration,
+    ) -> Option<Pause> {
+        let pause = state.pause(group, now)?.pause(now);
+        let ttl = pause.wait + self.timings.domain_pause_max;
+        state.waiting.insert(key.clone(), group, now, ttl);
+        Some(pause)
+    }
+
+    /// Opens the domains of the call, and requeues the Machines that need not wait any more.
     pub(super) fn succeeded(&self, group: Group) {
-        let valid_until = self.clock.uptime() + self.timings.domain_pause_max;
-        let released = self.state.lock().open(group, valid_until);
+        let now = self.clock.uptime();
+        let released = self.state.lock().open(group, now, self.timings.domain_pause_max);
         for key in &released {
             (self.requeue)(key);
         }
@@ -138,36 +144,37 @@ impl FailureDomains {
 
     /// Closes the failure domain of a call that was refused for a shared reason, and ends the call's probe of others.
     pub(super) fn failed(&self, group: Group, error: &CloudError) {
-        let (now, memory) = (self.clock.uptime(), self.timings.domain_pause_max);
+        let now = self.clock.uptime();
         let mut state = self.state.lock();
-        state.sweep(now, memory);
-        let probed = state.domains(group);
+        let probed = state.closed(group, now);
         let shared = matches!(error.class, ErrorClass::Throttled | ErrorClass::CapacityExhausted);
-        if let Some(domain) = error.domain.as_ref().filter(|_| shared) {
-            state.refused(group, error.effect, domain, now);
-            let closed = state.pauses.entry(domain.clone()).or_insert_with(|| Closed {
-                failures: 0,
-                until: Duration::ZERO,
-                probe_until: None,
-                why: error.failure(),
-                waiting: BTreeMap::new(),
-            });
-            // Calls that were in flight together fail together and count as one failure.
-            if now >= closed.until {
-                closed.failures = closed.failures.saturating_add(1);
-                closed.waiting.retain(|_, (_, back)| now < back.saturating_add(memory));
-                let length = self.pause_length(domain, closed.failures);
-                closed.until = now + length.max(error.pause().unwrap_or_default());
-            }
-            closed.probe_until = None;
-            closed.why = error.failure();
+        let refused = error.domain.as_ref().filter(|_| shared);
+        if let Some(domain) = refused {
+            let in_place = error.effect == Effect::NoneForThisAttempt;
+            state.refuse(if in_place { group } else { group.at(None) }, domain, now);
+            let (failures, until) = match state.pauses.get(domain, now) {
+                // Calls that were in flight together fail together and count as one failure.
+                Some(closed) if !closed.is_over(now) => (closed.failures, closed.until),
+                last => {
+                    let failures = last.map_or(0, |closed| closed.failures).saturating_add(1);
+                    let length = self.pause_length(domain, failures);
+                    (failures, now + length.max(error.pause().unwrap_or_default()))
+                }
+            };
+            let closed = Closed { failures, until, probing: false, why: error.failure() };
+            self.close(&mut state, domain.clone(), closed, now);
         }
-        let next_probe = now + self.timings.domain_pause;
-        state.each_closed(&probed, |closed| {
-            if closed.probe_until.take().is_some() {
-                closed.until = closed.until.max(next_probe);
+        for (domain, closed) in probed {
+            if closed.probing && refused != Some(&domain) {
+                let until = now + self.timings.domain_pause;
+                self.close(&mut state, domain, Closed { until, probing: false, ..closed }, now);
             }
-        });
+        }
+    }
+
+    fn close(&self, state: &mut State, domain: FailureDomain, closed: Closed, now: Duration) {
+        let ttl = closed.until.saturating_sub(now) + self.timings.domain_pause_max;
+        state.pauses.insert(domain, closed, now, ttl);
     }
 
     /// Doubles up to the limit. The jitter follows from the domain and takes off up to a quarter.
@@ -180,102 +187,65 @@ impl FailureDomains {
 }
 
 impl State {
-    fn pause(&self, group: Group, now: Duration) -> Option<Pause> {
-        let pause = |place| self.pauses.get(self.domain(group.calls, place)?)?.pause(now);
-        pause(None).or_else(|| {
-            let elsewhere = self.of(group.calls).any(|(place, answer)| {
-                matches!(answer, Answer::Succeeded { valid_until } if now < *valid_until)
-                    && place != group.place
-            });
-            if elsewhere { None } else { pause(group.place) }
-        })
+    /// The pause that holds for these calls.
+    fn pause(&self, group: Group, now: Duration) -> Option<&Closed> {
+        let refusal = |group| self.refusal(group, now).map(|(_, closed)| closed);
+        let pause = |group| refusal(group).filter(|closed| now < closed.until);
+        let room = self.room.get(&group.at(None), now);
+        let goes_elsewhere = room.is_some_and(|place| *place != group.place);
+        pause(group.at(None)).or_else(|| if goes_elsewhere { None } else { pause(group) })
     }
 
-    fn domain(&self, calls: Calls, place: Option<u64>) -> Option<&FailureDomain> {
-        match self.answers.get(&(calls, place))? {
-            Answer::Refused(domain) => Some(domain),
-            Answer::Succeeded { .. } => None,
-        }
+    fn refusal(&self, group: Group, now: Duration) -> Option<(&FailureDomain, &Closed)> {
+        let domain = self.refused.get(&group, now)?;
+        Some((domain, self.pauses.get(domain, now)?))
     }
 
     /// The domains that hold for these calls: everywhere, and in their place.
-    fn domains(&self, group: Group) -> Vec<FailureDomain> {
-        let places = std::iter::once(None).chain(group.place.map(Some));
-        places.filter_map(|place| self.domain(group.calls, place).cloned()).collect()
+    fn closed(&self, group: Group, now: Duration) -> Vec<(FailureDomain, Closed)> {
+        let refusals = [group.at(None), group].into_iter().filter_map(|it| self.refusal(it, now));
+        refusals.map(|(domain, closed)| (domain.clone(), closed.clone())).collect()
     }
 
-    fn each_closed(&mut self, domains: &[FailureDomain], mut work: impl FnMut(&mut Closed)) {
-        for domain in domains {
-            if let Some(closed) = self.pauses.get_mut(domain) {
-                work(closed);
+    fn refuse(&mut self, group: Group, domain: &FailureDomain, now: Duration) {
+        let everywhere = group.at(None);
+        // The call got past the domain that holds everywhere.
+        if self.refusal(everywhere, now).is_none_or(|(_, closed)| closed.is_over(now)) {
+            self.refused.remove(&everywhere);
+        }
+        if self.room.get(&everywhere, now) == Some(&group.place) {
+            self.room.remove(&everywhere);
+        }
+        self.refused.insert(group, domain.clone(), now, LINKS);
+    }
+
+    /// Returns the Machines that need not wait any more.
+    fn open(&mut self, group: Group, now: Duration, memory: Duration) -> Vec<ObjectKey> {
+        for group in [group.at(None), group] {
+            if let Some(domain) = self.refused.remove(&group) {
+                self.pauses.remove(&domain);
             }
         }
-    }
-
-    fn of(&self, calls: Calls) -> impl Iterator<Item = (Option<u64>, &Answer)> {
-        let all = self.answers.range((calls, None)..=(calls, Some(u64::MAX)));
-        all.map(|((_, place), answer)| (*place, answer))
-    }
-
-    fn refused(&mut self, group: Group, effect: Effect, domain: &FailureDomain, now: Duration) {
-        let place = group.place.filter(|_| effect == Effect::NoneForThisAttempt);
-        let is_over = |domain: &FailureDomain| {
-            self.pauses.get(domain).is_none_or(|closed| now >= closed.until)
-        };
-        // The call got past the domain that holds everywhere.
-        if place.is_some() && self.domain(group.calls, None).is_some_and(is_over) {
-            self.answers.remove(&(group.calls, None));
+        if group.place.is_some() {
+            self.room.insert(group.at(None), group.place, now, memory);
         }
-        self.answers.insert((group.calls, place), Answer::Refused(domain.clone()));
-    }
-
-    fn open(&mut self, group: Group, valid_until: Duration) -> Vec<ObjectKey> {
-        let Group { calls, place } = group;
-        let mut released = Vec::new();
-        for domain in self.domains(group) {
-            let closed = self.pauses.remove(&domain);
-            released.extend(closed.into_iter().flat_map(|closed| closed.waiting.into_keys()));
+        let waiting = self.waiting.live(now);
+        let free = waiting.filter(|(_, group)| self.pause(**group, now).is_none());
+        let released: Vec<_> = free.map(|(key, _)| key.clone()).collect();
+        for key in &released {
+            self.waiting.remove(key);
         }
-        self.answers.remove(&(calls, None));
-        self.answers.remove(&(calls, place));
-        let places = self.of(calls).filter_map(|(place, _)| self.domain(calls, place).cloned());
-        let elsewhere: Vec<_> = places.collect();
-        if elsewhere.is_empty() {
-            self.answers.retain(|(other, _), _| *other != calls);
-        } else if place.is_some() {
-            self.answers.insert((calls, place), Answer::Succeeded { valid_until });
-        }
-        self.each_closed(&elsewhere, |closed| {
-            let waiting = closed.waiting.extract_if(.., |_, (waiter, _)| *waiter == calls);
-            released.extend(waiting.map(|(key, _)| key));
-        });
         released
-    }
-
-    fn sweep(&mut self, now: Duration, memory: Duration) {
-        let Self { answers, pauses } = self;
-        pauses.retain(|_, closed| now < closed.ends().saturating_add(memory));
-        answers.retain(|_, answer| match answer {
-            Answer::Refused(domain) => pauses.contains_key(domain),
-            Answer::Succeeded { valid_until } => now < *valid_until,
-        });
     }
 }
 
 impl Closed {
-    fn ends(&self) -> Duration {
-        self.probe_until.map_or(self.until, |probe| probe.max(self.until))
+    fn is_over(&self, now: Duration) -> bool {
+        self.probing || now >= self.until
     }
 
-    fn pause(&self, now: Duration) -> Option<Pause> {
-        let until = if now < self.until { self.until } else { self.ends() };
-        let wait = until.checked_sub(now).filter(|wait| !wait.is_zero())?;
-        Some(Pause { wait, why: self.why.clone() })
-    }
-
-    fn join(&mut self, key: &ObjectKey, calls: Calls, now: Duration) {
-        let wait = self.pause(now).map_or(Duration::ZERO, |pause| pause.wait);
-        self.waiting.insert(key.clone(), (calls, now + wait));
+    fn pause(&self, now: Duration) -> Pause {
+        Pause { wait: self.until.saturating_sub(now), why: self.why.clone() }
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) const REASON_INSTANCE_GONE: &str = "InstanceGone";
 /// overwrite it (with `InstanceNotCreated`) before they create an instance.
 pub(super) const REASON_INSTANCE_NOT_REQUESTED: &str = "InstanceNotRequested";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Call {
     Create,
     Update,

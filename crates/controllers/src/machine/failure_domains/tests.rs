@@ -185,7 +185,7 @@ fn a_refusal_without_a_place_blocks_every_place() {
     assert!(waits(domains.pause(group("open"))).is_some());
     domains.succeeded(open_at("b"));
     assert_eq!(domains.pause(open_at("a")), None);
-    assert!(domains.state.lock().answers.is_empty());
+    assert_eq!(domains.state.lock().refused.get_stale(&group("open")), None);
 }
 
 #[test]
@@ -260,6 +260,7 @@ fn forgets_failures_after_a_while() {
     assert!(wait > 200 * SECOND, "not so long ago: {wait:?}");
 
     clock.advance(wait + 600 * SECOND);
+    assert_eq!(domains.enter(group("x"), &key("a")), None);
     domains.failed(group("x"), &full());
     assert!(waits(domains.pause(group("x"))).unwrap() <= 5 * SECOND);
 }
@@ -271,10 +272,12 @@ fn forgets_specs_and_domains_that_are_not_used() {
         let zone = full().within(format!("zone-{number}"));
         domains.failed(group(&number.to_string()), &zone);
     }
-    clock.advance(3600 * SECOND);
-    domains.failed(group("x"), &full());
-    let state = domains.state.lock();
-    assert_eq!((state.answers.len(), state.pauses.len()), (1, 1));
+    domains.wait(group("0"), &key("a"));
+    domains.succeeded(open_at("b"));
+    clock.advance(LINKS);
+    let (mut state, now) = (domains.state.lock(), domains.clock.uptime());
+    assert!(!state.refused.sweep(now) && !state.room.sweep(now));
+    assert!(!state.pauses.sweep(now) && !state.waiting.sweep(now));
 }
 
 #[test]
