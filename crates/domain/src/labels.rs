@@ -1,6 +1,34 @@
-//! Label lists in annotations: `key=value` pairs joined by commas, sorted.
+//! Kubernetes' rules for labels, and label lists in annotations: `key=value` pairs joined by commas, sorted.
 
 use std::collections::BTreeMap;
+
+const LONGEST: usize = 63;
+const LONGEST_PREFIX: usize = 253;
+
+/// Whether it is a valid key: a name, with or without a domain before it.
+pub fn is_label_key(key: &str) -> bool {
+    match key.split_once('/') {
+        Some((prefix, name)) => is_domain(prefix) && is_label_value(name),
+        None => is_label_value(key),
+    }
+}
+
+/// Whether it is a valid value that is not empty.
+pub fn is_label_value(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    (1..=LONGEST).contains(&text.len()) && text.bytes().all(inner) && ends_well(text)
+}
+
+fn is_domain(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    text.len() <= LONGEST_PREFIX
+        && text.split('.').all(|part| part.bytes().all(inner) && ends_well(part))
+}
+
+fn ends_well(text: &str) -> bool {
+    let outer = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    outer(text.as_bytes().first()) && outer(text.as_bytes().last())
+}
 
 /// Reads a list. Parts without `=` are dropped; the last of equal keys wins.
 pub(crate) fn parse(list: &str) -> BTreeMap<&str, &str> {

@@ -1,10 +1,8 @@
-//! Texts that several controllers share, and those about selectors and ordinals.
+//! Texts that several controllers share.
 
-use std::fmt;
 use std::time::Duration;
 
 use crate::machine::MachineAuthority;
-use crate::selector::SelectorError;
 
 /// Why an object with another `authoritativeAPI` than OpenShift's two machine APIs is left alone.
 const UNKNOWN_AUTHORITY: &str = "The value of authoritativeAPI is unknown; \
@@ -39,30 +37,6 @@ pub fn span(time: Duration) -> String {
     }
 }
 
-pub(crate) fn not_a_window(text: &str) -> String {
-    format!("{text:?} is not a range of ordinals such as 3..5")
-}
-
-impl fmt::Display for SelectorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("spec.selector")?;
-        match self {
-            Self::Empty => f.write_str(" must not be empty (it would select every Machine)"),
-            Self::BadKey(key) => write!(f, ": {key:?} is not a valid label key"),
-            Self::BadValue(key, value) => {
-                write!(f, ": {value:?} is not a valid value of label {key}")
-            }
-            Self::BadOperator(key, operator) => write!(
-                f,
-                ": operator {operator:?} of label {key} is not In, NotIn, Exists or DoesNotExist"
-            ),
-            Self::BadCount(key, operator) => {
-                write!(f, ": operator {operator} of label {key} has the wrong number of values")
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,18 +53,7 @@ mod tests {
 
     #[test]
     fn messages() {
-        let text = str::to_owned;
-        let selectors = [
-            SelectorError::Empty,
-            SelectorError::BadKey(text("-a")),
-            SelectorError::BadValue(text("tier"), text("b c")),
-            SelectorError::BadOperator(text("tier"), text("Gt")),
-            SelectorError::BadCount(text("tier"), text("In")),
-        ];
-        let mut rows = vec![("condition Paused=True", text(UNKNOWN_AUTHORITY))];
-        rows.extend(selectors.map(|error| ("condition ReplicaFailure=True", error.to_string())));
-        rows.push(("condition ReplicaFailure=True", not_a_window("v2")));
-        let rows: Vec<_> = rows.into_iter().map(|(place, text)| (place, "", text)).collect();
+        let rows = [("condition Paused=True", "", UNKNOWN_AUTHORITY.to_owned())];
         insta::assert_snapshot!("messages", message_table(&rows));
     }
 }

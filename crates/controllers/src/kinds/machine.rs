@@ -15,13 +15,13 @@ use machinist_domain::machine::{MachineAuthority, Phase};
 use machinist_domain::meta::Meta;
 use machinist_domain::pairs::{Pair, Pairs};
 use machinist_domain::shape::Shape;
-use machinist_domain::taint::Taint;
 use machinist_provider::cloud::{Address, AddressKind};
 use machinist_provider::spec::{SpecError, SpecHalf};
 use machinist_runtime::cache::kind::Kind;
 use serde_json::value::RawValue;
 
 use super::interner::{Interner, name};
+use super::taint::Taint;
 
 #[derive(Debug, Clone)]
 pub struct Machine {

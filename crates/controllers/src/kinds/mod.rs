@@ -9,6 +9,7 @@ mod machine;
 mod machine_set;
 mod node;
 mod pod;
+mod taint;
 
 pub(crate) use cloud::{Certificates, Infrastructures, Lease, Leases, Secrets};
 pub use event::Events;
@@ -24,6 +25,7 @@ pub use machine_set::{MachineSets, NoState, State};
 pub use node::Nodes;
 pub(crate) use node::{Node, Ready};
 pub use pod::Pods;
+pub(crate) use taint::Taint;
 
 use machinist_domain::meta::Meta;
 use machinist_runtime::cache::kind::Stored;

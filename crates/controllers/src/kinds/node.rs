@@ -6,10 +6,10 @@ use machinist_api::resource::{NODES, Resource};
 use machinist_api::wire;
 use machinist_domain::meta::Meta;
 use machinist_domain::pairs::Pairs;
-use machinist_domain::taint::Taint;
 use machinist_runtime::cache::kind::Kind;
 
 use super::interner::name;
+use super::taint::Taint;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {

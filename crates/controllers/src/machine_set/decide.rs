@@ -10,9 +10,9 @@ mod deletion_order;
 
 use jiff::Timestamp;
 use machinist_domain::machine::MachineAuthority;
-use machinist_domain::ordinals::Window;
 
 use super::error::Refusal;
+use super::ordinals::Window;
 use super::plan::{MOST_PER_RECONCILE, Plan, Reason};
 use super::snapshot::{Snapshot, View};
 use crate::kinds::{DeletePolicy, MachineSetState};

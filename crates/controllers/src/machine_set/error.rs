@@ -1,9 +1,8 @@
 use std::fmt;
 
-use machinist_domain::ordinals::WindowError;
-use machinist_domain::selector::SelectorError;
-
 use super::messages;
+use super::ordinals::WindowError;
+use super::selector::SelectorError;
 use crate::kinds::UnknownDeletePolicy;
 
 /// What is invalid about a MachineSet. Nothing is done until it is edited.

@@ -1,8 +1,11 @@
+use std::fmt;
+
 use machinist_api::names::ANNOTATION_ORDINALS;
 pub(super) use machinist_domain::messages::authority;
 use machinist_domain::texts;
 
 use super::error::Refusal;
+use super::selector::SelectorError;
 use crate::kinds::UnknownDeletePolicy;
 
 const NAMES_SHOWN: usize = 5;
@@ -39,6 +42,7 @@ texts! {
     pub(super) fn window_failed(cause: &str) = "Cannot update annotation {ANNOTATION_ORDINALS}: {cause}";
     pub(super) fn template_spec(error: &serde_json::Error) = "spec.template.spec: {error}";
     pub(super) fn status_failed(cause: &str) = "Cannot update the status: {cause}";
+    pub(super) fn not_a_window(text: &str) = "{text:?} is not a range of ordinals such as 3..5";
     pub(super) fn none_deletable(excess: usize) =
         "Cannot scale down by {excess}: no Machine of the set can be decoded; \
          correct the Machines, or delete them by hand";
@@ -63,6 +67,26 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
     }
 }
 
+impl fmt::Display for SelectorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("spec.selector")?;
+        match self {
+            Self::Empty => f.write_str(" must not be empty (it would select every Machine)"),
+            Self::BadKey(key) => write!(f, ": {key:?} is not a valid label key"),
+            Self::BadValue(key, value) => {
+                write!(f, ": {value:?} is not a valid value of label {key}")
+            }
+            Self::BadOperator(key, operator) => write!(
+                f,
+                ": operator {operator:?} of label {key} is not In, NotIn, Exists or DoesNotExist"
+            ),
+            Self::BadCount(key, operator) => {
+                write!(f, ": operator {operator} of label {key} has the wrong number of values")
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use machinist_api::names::{
@@ -70,11 +94,10 @@ mod tests {
     };
     use machinist_domain::machine::MachineAuthority;
     use machinist_domain::message_table::message_table;
-    use machinist_domain::ordinals::Window;
     use machinist_domain::report::EventReason;
-    use machinist_domain::selector::SelectorError;
     use serde_json::Value;
 
+    use super::super::ordinals::Window;
     use super::*;
 
     const NORMAL: &str = "Event Normal";
@@ -116,12 +139,16 @@ mod tests {
         paused("condition Paused=True", REASON_NOT_MACHINE_API, MachineAuthority::ClusterApi);
         let place = "condition Paused=True, Event Warning ReconcileError";
         paused(place, REASON_NOT_MACHINE_API, MachineAuthority::Unknown);
-        let window = "v2".parse::<Window>().unwrap_err();
+        let (text, window) = (str::to_owned, "v2".parse::<Window>().unwrap_err());
         let undecodable = "spec.replicas: invalid type: string \"x\", expected i32".to_owned();
         let undecodable = refusal(&Refusal::Undecodable(undecodable));
         rows.push(("Event Warning", EventReason::ReconcileError.as_str(), undecodable));
         for refused in [
             Refusal::Selector(SelectorError::Empty),
+            Refusal::Selector(SelectorError::BadKey(text("-a"))),
+            Refusal::Selector(SelectorError::BadValue(text("tier"), text("b c"))),
+            Refusal::Selector(SelectorError::BadOperator(text("tier"), text("Gt"))),
+            Refusal::Selector(SelectorError::BadCount(text("tier"), text("In"))),
             Refusal::SelectorMismatch { selector: "a=b".to_owned() },
             Refusal::Replicas(-1),
             Refusal::DeletePolicy(UnknownDeletePolicy("Prettiest".to_owned())),

@@ -13,11 +13,13 @@ mod memory;
 mod messages;
 mod metrics;
 mod observe;
+pub(crate) mod ordinals;
 mod ownership;
 mod plan;
 mod report;
 #[cfg(test)]
 mod samples;
+pub(crate) mod selector;
 mod snapshot;
 
 use std::sync::{Arc, OnceLock};

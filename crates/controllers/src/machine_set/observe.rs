@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
-use machinist_domain::ordinals;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
 use super::MachineSetController;
 use super::membership::{Membership, Owner, membership};
 use super::memory::hold;
+use super::ordinals;
 use super::ownership::{orphans_of, owner};
 use super::snapshot::{Member, ReadySince, Seen, Snapshot, View};
 use crate::kinds::{Machine, MachineSetState};

@@ -3,11 +3,11 @@ use std::sync::Arc;
 
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine::MachineAuthority;
-use machinist_domain::ordinals::Window;
 use machinist_domain::retry::Failure;
 
 use super::error::Refusal;
 use super::messages::machine_names;
+use super::ordinals::Window;
 use crate::kinds::Machine;
 
 /// The most Machines that one reconcile creates or deletes, so that a change of `replicas` takes effect in between.

@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 
 use machinist_api::names::{ANNOTATION_MACHINE, ANNOTATION_NODE_METADATA};
 use machinist_domain::pairs::Pairs;
-use machinist_domain::taint::Taint;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::kinds::{Machine, Node};
+use crate::kinds::{Machine, Node, Taint};
 
 /// The version of the record. With another version, only the Machine's name is set: a newer machinist manages the rest.
 const FORM: u32 = 1;

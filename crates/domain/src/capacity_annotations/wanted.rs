@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use machinist_api::names;
 
 use super::{MaxPods, Options};
-use crate::selector::is_label_value;
+use crate::labels::is_label_value;
 use crate::shape::{Capacity, Shape};
 
 /// OpenShift's contract reserves these for an annotator.

@@ -10,11 +10,11 @@ use machinist_api::names::{
 use machinist_api::wire;
 use machinist_domain::conditions::{self, Condition};
 use machinist_domain::machine::MachineAuthority;
-use machinist_domain::ordinals::{Window, WindowError};
 use machinist_domain::pairs::Pairs;
-use machinist_domain::selector::{Selector, SelectorError};
 
 use super::super::interner::{name, text};
+use crate::machine_set::ordinals::{Window, WindowError};
+use crate::machine_set::selector::{Selector, SelectorError};
 
 /// What a cache stores of a MachineSet beyond what every controller reads.
 pub trait State: Clone + Send + Sync + 'static {

@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use machinist_domain::key::Uid;
-use machinist_domain::ordinals::{self, Window};
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::super::ordinals::{self, Window};
 use super::super::samples::{machine, member, now, set, snapshot, view};
 use super::*;
 

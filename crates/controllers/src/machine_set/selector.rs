@@ -4,11 +4,8 @@
 use std::fmt;
 
 use machinist_api::wire;
-
-use crate::pairs::Pairs;
-
-const LONGEST: usize = 63;
-const LONGEST_PREFIX: usize = 253;
+use machinist_domain::labels::{is_label_key, is_label_value};
+use machinist_domain::pairs::Pairs;
 
 /// A label selector; never empty, always valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,12 +125,7 @@ impl fmt::Display for Selector {
 }
 
 fn checked_key(key: &str) -> Result<Box<str>, SelectorError> {
-    let (prefix, name) = match key.split_once('/') {
-        Some((prefix, name)) => (Some(prefix), name),
-        None => (None, key),
-    };
-    let good = is_label_value(name) && prefix.is_none_or(is_domain);
-    if good { Ok(key.into()) } else { Err(SelectorError::BadKey(key.to_owned())) }
+    if is_label_key(key) { Ok(key.into()) } else { Err(SelectorError::BadKey(key.to_owned())) }
 }
 
 fn checked_value(key: &str, value: &str) -> Result<Box<str>, SelectorError> {
@@ -142,23 +134,6 @@ fn checked_value(key: &str, value: &str) -> Result<Box<str>, SelectorError> {
     } else {
         Err(SelectorError::BadValue(key.to_owned(), value.to_owned()))
     }
-}
-
-/// Kubernetes' rule for names and for values that are not empty.
-pub(crate) fn is_label_value(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    (1..=LONGEST).contains(&text.len()) && text.bytes().all(inner) && ends_well(text)
-}
-
-fn is_domain(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    text.len() <= LONGEST_PREFIX
-        && text.split('.').all(|part| part.bytes().all(inner) && ends_well(part))
-}
-
-fn ends_well(text: &str) -> bool {
-    let outer = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    outer(text.as_bytes().first()) && outer(text.as_bytes().last())
 }
 
 #[cfg(test)]

@@ -7,12 +7,13 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use crate::hash::fnv1a;
-use crate::key::Uid;
-use crate::messages;
+use machinist_domain::hash::fnv1a;
+use machinist_domain::key::Uid;
+
+use super::messages;
 
 /// The widest window, which bounds the creations in progress.
-pub const WIDEST: u64 = 4096;
+const WIDEST: u64 = 4096;
 
 /// The length of a DNS label, because instances and Nodes are often named after Machines.
 const LONGEST_NAME: usize = 63;
@@ -83,7 +84,7 @@ impl FromStr for Window {
 }
 
 /// The name of the child: `<parent>-<letters>-<ordinal>`. A long name of the parent is truncated.
-pub fn name(parent: &str, uid: &Uid, ordinal: u64) -> String {
+pub(super) fn name(parent: &str, uid: &Uid, ordinal: u64) -> String {
     let tail = format!("-{}-{ordinal}", letters(uid));
     let room = LONGEST_NAME.saturating_sub(tail.len()).min(parent.len());
     // Names are ASCII; `get` avoids a panic if they are not.
@@ -94,7 +95,7 @@ pub fn name(parent: &str, uid: &Uid, ordinal: u64) -> String {
 }
 
 /// The ordinal in a child's name, if it has one.
-pub fn ordinal(parent: &str, uid: &Uid, child: &str) -> Option<u64> {
+pub(super) fn ordinal(parent: &str, uid: &Uid, child: &str) -> Option<u64> {
     let (_, digits) = child.rsplit_once('-')?;
     let ordinal = number(digits)?;
     (name(parent, uid, ordinal) == child).then_some(ordinal)
