@@ -2,6 +2,9 @@
 //!
 //! An answer is refreshed ahead of its expiry if the type was queried since. It is valid until it expires, whatever
 //! fails meanwhile. A type is returned as changed exactly if a query would now return another answer.
+//!
+//! Not a `BatchCache` of `runtime`: that fetches on a query only and caches a failure like an answer, while this one
+//! refreshes by itself, keeps answers through an outage and retries; and a provider does not depend on `runtime`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
