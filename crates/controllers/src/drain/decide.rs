@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use machinist_domain::observed::Observed;
 use machinist_domain::retry::Category;
 
-use super::plan::{Plan, Query, Removal};
+use super::plan::{Plan, Removal};
 use super::pod_action::UNREACHABLE_GRACE;
-use super::snapshot::{Force, View, is_unreachable};
+use super::snapshot::{Force, View, has_begun, is_unreachable};
 use super::{Mark, Pod, PodAction, Step};
 use crate::kinds::Node;
 
@@ -18,22 +18,23 @@ const PODS_PER_RECONCILE: usize = 64;
 /// How often a pod is deleted by force before it is left behind.
 const FORCE_TRIES: u32 = 3;
 
-/// Decides. `observe` reads what the plan names as missing, and decides again.
+/// Decides. What became necessary after `observe`, because time has passed, is read by the next reconcile.
 pub fn decide(view: &View, now: Timestamp) -> Plan {
     let settled = view.subject.stored.map(|stored| stored.step).filter(|step| step.is_done());
     if let Some(step) = settled.or_else(|| before_the_node(view)) {
         return Plan::at(step, None);
     }
     let node = match &view.node {
-        Observed::NotAsked => return Plan::missing(Query::Node, view.timings.poll),
-        Observed::Unknown(_) => return Plan::at(Step::CannotRead, Some(view.timings.poll)),
+        Observed::NotAsked | Observed::Unknown(_) => {
+            return Plan::at(Step::CannotRead, Some(view.timings.poll));
+        }
         Observed::Absent => return Plan::at(Step::NodeGone, None),
         Observed::Present(node) => node,
     };
     if let Some(force) = view.force(now) {
         return by_force(view, node, force, now);
     }
-    if !node.unschedulable || Mark::of(node).is_none() {
+    if !has_begun(node) {
         return prepare(view, node, now);
     }
     let mut plan = empty_the_node(view, node, now);
@@ -70,21 +71,16 @@ fn mark(node: &Node, now: Timestamp) -> Mark {
 
 fn empty_the_node(view: &View, node: &Node, now: Timestamp) -> Plan {
     let timings = &view.timings;
-    match &view.pods {
-        Observed::NotAsked => return Plan::missing(Query::Pods, timings.drain_poll),
-        Observed::Unknown(_) => return Plan::at(Step::CannotRead, Some(timings.drain_poll)),
-        Observed::Absent | Observed::Present(_) => {}
+    let cannot_read = Plan::at(Step::CannotRead, Some(timings.drain_poll));
+    if matches!(view.pods, Observed::NotAsked | Observed::Unknown(_)) {
+        return cannot_read;
     }
     let in_the_way: Vec<_> =
         view.actions(now).filter(|(_, action)| action.blocks_drain()).collect();
     if in_the_way.is_empty() {
-        let mut pods = view.pods.present().into_iter().flatten();
         return match &view.orphaned {
-            // Whether a DaemonSet exists matters only when no other pods are left.
-            Observed::NotAsked if pods.any(|pod| pod.daemon_set.is_some()) => {
-                Plan::missing(Query::DaemonSets, timings.drain_poll)
-            }
-            Observed::Unknown(_) => Plan::at(Step::CannotRead, Some(timings.drain_poll)),
+            Observed::NotAsked if view.has_daemons() => cannot_read,
+            Observed::Unknown(_) => cannot_read,
             _ => wait_for_volumes(view, now),
         };
     }
@@ -120,28 +116,25 @@ fn wait_for_volumes(view: &View, now: Timestamp) -> Plan {
         Duration::try_from(now.duration_since(since)).unwrap_or_default()
     });
     let left = view.timings.volume_detach.saturating_sub(waited);
-    let missing = (view.volumes == Observed::NotAsked).then_some(Query::Volumes);
     if left.is_zero() {
-        return Plan { missing, ..Plan::at(Step::VolumesLeft, None) };
+        return Plan::at(Step::VolumesLeft, None);
     }
-    let again = view.timings.drain_poll.min(left);
-    Plan { missing, ..Plan::at(Step::WaitingForVolumes, Some(again)) }
+    Plan::at(Step::WaitingForVolumes, Some(view.timings.drain_poll.min(left)))
 }
 
 /// Deletes pods without eviction and does not wait; pods that cannot be deleted are retried a few times.
 fn by_force(view: &View, node: &Node, force: Force, now: Timestamp) -> Plan {
     let (tries, pause) = (FORCE_TRIES, view.timings.drain_poll);
-    match &view.pods {
-        Observed::NotAsked => {
-            return Plan { force: Some(force), ..Plan::missing(Query::Pods, pause) };
-        }
+    let cannot_read = match &view.pods {
+        Observed::NotAsked => true,
         // A transient error is retried; any other does not block a forced drain.
-        Observed::Unknown(failure)
-            if matches!(failure.category, Category::Unavailable | Category::Throttled) =>
-        {
-            return Plan { force: Some(force), ..Plan::at(Step::CannotRead, Some(pause)) };
+        Observed::Unknown(failure) => {
+            matches!(failure.category, Category::Unavailable | Category::Throttled)
         }
-        Observed::Unknown(_) | Observed::Absent | Observed::Present(_) => {}
+        Observed::Absent | Observed::Present(_) => false,
+    };
+    if cannot_read {
+        return Plan { force: Some(force), ..Plan::at(Step::CannotRead, Some(pause)) };
     }
     let mut pods = Vec::new();
     let mut left = 0;

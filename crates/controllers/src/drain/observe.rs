@@ -13,10 +13,8 @@ use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
 use super::Drainer;
-use super::decide::decide;
 use super::node_match::{NodeMatch, match_node};
-use super::plan::Query;
-use super::snapshot::{Subject, View};
+use super::snapshot::{Query, Subject, View};
 use super::{Pod, PodAction, messages};
 use crate::kinds::{Node, NodeRef};
 
@@ -29,7 +27,7 @@ impl Drainer {
         let first_reconcile = attempts.is_none();
         let mut view = View::new(subject, self.timings, attempts.unwrap_or_default());
         view.first_reconcile = first_reconcile;
-        while let Some(query) = decide(&view, self.clock.now()).missing {
+        while let Some(query) = view.next_query(self.clock.now()) {
             match query {
                 Query::Node => {
                     view.node = self.node(&view.subject).await;

@@ -8,20 +8,10 @@ use machinist_domain::retry::Failure;
 use super::snapshot::Force;
 use super::{Mark, Step};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Query {
-    Node,
-    Pods,
-    DaemonSets,
-    Volumes,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub step: Step,
     pub force: Option<Force>,
-    /// What must be read before this step is certain.
-    pub missing: Option<Query>,
     pub cordon: Option<Mark>,
     /// Evict these pods; delete them, regardless of disruption budgets, if the drain is forced.
     pub pods: Vec<Removal>,
@@ -57,19 +47,8 @@ pub enum CordonOutcome {
 
 impl Plan {
     pub(super) fn at(step: Step, again: Option<Duration>) -> Self {
-        Self {
-            step,
-            force: None,
-            missing: None,
-            cordon: None,
-            pods: Vec::new(),
-            again,
-            pause: Duration::ZERO,
-        }
-    }
-
-    pub(super) fn missing(query: Query, again: Duration) -> Self {
-        Self { missing: Some(query), ..Self::at(Step::CannotRead, Some(again)) }
+        let pause = Duration::ZERO;
+        Self { step, force: None, cordon: None, pods: Vec::new(), again, pause }
     }
 
     /// When to requeue. Without a write, an immediate requeue would be a loop.

@@ -30,8 +30,7 @@ pub fn report(view: &View, plan: &Plan, outcome: &Outcome, now: Timestamp) -> Dr
     let settled = view.subject.stored.is_some_and(|stored| stored.step.is_done());
     let cordoned = matches!(outcome.cordon, Some(CordonOutcome::Cordoned | CordonOutcome::DryRun));
     // The stored step stays until everything is read: a time limit may count from it.
-    let is_unread = plan.missing.is_some() && !step.is_done();
-    if settled || is_unread || (step == Step::Cordoning && cordoned) {
+    if settled || message.is_empty() || (step == Step::Cordoning && cordoned) {
         return DrainReport { step, condition: None, events: Vec::new() };
     }
     let events = events(view, step, &message);
@@ -87,6 +86,7 @@ fn step_after(
     }
 }
 
+/// The message; empty if something is unread.
 fn message(
     view: &View,
     plan: &Plan,
@@ -110,6 +110,7 @@ fn message(
         Step::Evicting | Step::EvictionBlocked | Step::WaitingForPods | Step::Forcing => {
             pods_left(view, attempts, now)
         }
+        Step::WaitingForVolumes if view.volumes == Observed::NotAsked => String::new(),
         Step::WaitingForVolumes | Step::VolumesLeft => match &view.volumes {
             Observed::Unknown(failure) => messages::volumes_unknown(&failure.message),
             Observed::NotAsked | Observed::Absent => messages::VOLUMES_NOT_LISTED.to_owned(),
@@ -141,7 +142,6 @@ fn cannot_read(view: &View) -> String {
         }
         (_, Observed::Unknown(failure), _) => messages::pods_unreadable(&failure.message),
         (_, _, Observed::Unknown(failure)) => messages::daemon_sets_unreadable(&failure.message),
-        // Something is unread, and no condition is written.
         _ => String::new(),
     }
 }

@@ -79,6 +79,11 @@ impl Subject {
         }
     }
 
+    fn needs_node(&self) -> bool {
+        let settled = self.stored.is_some_and(|stored| stored.step.is_done());
+        !settled && self.hooks.is_empty() && !self.excluded && self.node_ref.is_some()
+    }
+
     /// Whether an unidentified Node is waited for no longer: the drain is forced, or its time limit is over.
     pub(super) fn is_past_deadline(&self, patience: Duration, now: Timestamp) -> bool {
         let stored = self.stored.filter(|stored| stored.step == Step::CannotRead);
@@ -101,9 +106,22 @@ impl StoredStep {
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Query {
+    Node,
+    Pods,
+    DaemonSets,
+    Volumes,
+}
+
 /// Whether the kubelet has stopped reporting. A new Node without a condition is not unreachable.
 pub(super) fn is_unreachable(node: &Node) -> bool {
     node.readiness.status == Ready::Unknown && node.readiness.since.is_some()
+}
+
+/// Whether its drain has begun.
+pub(super) fn has_begun(node: &Node) -> bool {
+    node.unschedulable && Mark::of(node).is_some()
 }
 
 impl View {
@@ -122,6 +140,26 @@ impl View {
             volumes: Observed::NotAsked,
             attempts,
             first_reconcile: false,
+        }
+    }
+
+    /// What `observe` reads next, given the answers so far. This chooses reads only; what is written is up to `decide`.
+    pub(super) fn next_query(&self, now: Timestamp) -> Option<Query> {
+        use Observed::{NotAsked, Present};
+        let forced = self.force(now).is_some();
+        let is_busy = forced || self.blocking(now).next().is_some();
+        match (&self.node, &self.pods, &self.orphaned) {
+            _ if !self.subject.needs_node() => None,
+            (NotAsked, ..) => Some(Query::Node),
+            (Present(node), ..) if !forced && !has_begun(node) => None,
+            (Present(_), NotAsked, _) => Some(Query::Pods),
+            _ if is_busy => None,
+            // Whether a DaemonSet exists matters only when no other pods are left.
+            (Present(_), Present(_), NotAsked) if self.has_daemons() => Some(Query::DaemonSets),
+            (Present(_), Present(_), NotAsked | Present(_)) => {
+                (self.volumes == NotAsked).then_some(Query::Volumes)
+            }
+            _ => None,
         }
     }
 
@@ -147,6 +185,10 @@ impl View {
         let orphaned = self.orphaned.present();
         let pods = self.pods.present().into_iter().flatten();
         pods.map(move |pod| (pod, pod.action(unreachable, orphaned, now)))
+    }
+
+    pub(super) fn has_daemons(&self) -> bool {
+        self.pods.present().into_iter().flatten().any(|pod| pod.daemon_set.is_some())
     }
 
     pub(super) fn blocking(&self, now: Timestamp) -> impl Iterator<Item = &Pod> {

@@ -13,7 +13,7 @@ use super::*;
 use crate::drain::Attempt;
 use crate::drain::plan::Outcome;
 use crate::drain::pod::Termination;
-use crate::drain::snapshot::{StoredStep, Subject};
+use crate::drain::snapshot::{Query, StoredStep, Subject};
 use crate::kinds::{self, Hook, NodeRef, Nodes};
 
 const NOW: i64 = 1_000_000;
@@ -134,12 +134,8 @@ fn effects(plan: &Plan) -> Vec<String> {
     cordon.chain(pods).collect()
 }
 
-fn next_query(view: &View, now: Timestamp) -> Option<Query> {
-    decide(view, now).missing
-}
-
 fn check(name: &str, view: &View, step: Step, wanted: &[&str], again: Option<u64>) {
-    assert_eq!(next_query(view, now()), None, "{name}: looks");
+    assert_eq!(view.next_query(now()), None, "{name}: looks");
     let plan = decide(view, now());
     assert_eq!(plan.step, step, "{name}");
     assert_eq!(effects(&plan), wanted, "{name}");
@@ -358,19 +354,19 @@ fn a_finished_drain_stays_finished() {
 #[test]
 fn reads_one_thing_after_the_other() {
     let mut view = View::new(view(Vec::new()).subject, MachineTimings::default(), HashMap::new());
-    assert_eq!(next_query(&view, now()), Some(Query::Node));
+    assert_eq!(view.next_query(now()), Some(Query::Node));
     view.node = Node { mark: None, ..node() }.seen();
-    assert_eq!(next_query(&view, now()), None, "pods are not listed before the drain has begun");
+    assert_eq!(view.next_query(now()), None, "pods are not listed before the drain has begun");
     view.node = node().seen();
-    assert_eq!(next_query(&view, now()), Some(Query::Pods));
+    assert_eq!(view.next_query(now()), Some(Query::Pods));
     view.pods = Observed::Present(vec![pod("a"), daemon("d")]);
-    assert_eq!(next_query(&view, now()), None, "DaemonSets matter only at the end");
+    assert_eq!(view.next_query(now()), None, "DaemonSets matter only at the end");
     view.pods = Observed::Present(vec![daemon("d")]);
-    assert_eq!(next_query(&view, now()), Some(Query::DaemonSets));
+    assert_eq!(view.next_query(now()), Some(Query::DaemonSets));
     view.orphaned = Observed::Present(BTreeSet::new());
-    assert_eq!(next_query(&view, now()), Some(Query::Volumes));
+    assert_eq!(view.next_query(now()), Some(Query::Volumes));
     view.volumes = Observed::Present(Vec::new());
-    assert_eq!(next_query(&view, now()), None);
+    assert_eq!(view.next_query(now()), None);
 }
 
 prop_compose! {
@@ -438,11 +434,15 @@ prop_compose! {
 proptest! {
     #[test]
     fn every_plan_is_safe(view in any_view()) {
-        prop_assume!(next_query(&view, now()).is_none());
+        prop_assume!(view.next_query(now()).is_none());
         let plan = decide(&view, now());
         let actions: HashMap<_, _> = view.actions(now()).map(|(pod, action)| (pod.key.clone(), action)).collect();
         let pods: HashMap<_, _> = view.actions(now()).map(|(pod, _)| (pod.key.clone(), pod)).collect();
         prop_assert!(plan.pods.len() <= PODS_PER_RECONCILE);
+        let failed = matches!(view.pods, Observed::Unknown(_)) || matches!(view.orphaned, Observed::Unknown(_));
+        prop_assert!(plan.step != Step::CannotRead || failed, "everything that it needs was read");
+        let unlisted = plan.step == Step::WaitingForVolumes && view.volumes == Observed::NotAsked;
+        prop_assert!(!unlisted, "and the volumes");
         let orphaned = view.orphaned.present().cloned().unwrap_or_default();
         for removal in &plan.pods {
             let pod = pods[&removal.pod];
