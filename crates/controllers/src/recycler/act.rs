@@ -35,6 +35,10 @@ pub(super) async fn act(
         None => stored(controller, facts, plan),
     };
     if let Some((part, patch)) = patch {
+        // A drain that ends here is not observed again.
+        for (one, step) in facts.recycles.iter().zip(&plan.steps) {
+            controller.recycling.remember(one, step);
+        }
         let (cache, meta) = (&controller.recyclers, &snapshot.meta);
         // Nothing is written in a dry run, and where the object is gone.
         let written = match writer.patch(cache, meta, part, Guard::Version, patch, plan).await {

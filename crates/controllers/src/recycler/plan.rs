@@ -79,7 +79,7 @@ impl Hold {
 impl Plan {
     /// Whether it changes what is stored about recycles. Nothing else is done in the same reconcile then.
     pub fn stores(&self) -> bool {
-        let stored = |step: &recycling::Plan| matches!(step, recycling::Plan::Store(_));
+        let stored = |step: &recycling::Plan| matches!(step.action, recycling::Action::Store(_));
         self.begin.is_some() || self.steps.iter().any(stored)
     }
 }

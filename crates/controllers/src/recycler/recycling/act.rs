@@ -7,16 +7,16 @@ use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::{Category, Classified, Failure};
-use machinist_provider::node_groups::{GroupChange, GroupError, GroupRef, InstanceId};
+use machinist_provider::node_groups::{GroupChange, GroupError, GroupRef};
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::writer::{CloudCall, CloudWriteError, Guard, Part, Writer};
 use serde_json::{Value, json};
 
 use super::Recycling;
 use super::mark::Mark;
-use super::plan::{Outcome, Plan, Termination};
+use super::plan::{Action, Outcome, Plan, Termination};
 use super::snapshot::{Snapshot, group_of, is_spared, member, obstacle};
-use crate::drain;
+use crate::drain::Step;
 
 impl Recycling {
     /// Executes a plan. `still_wanted` is whether the owner, which has this key in audit lines, still has exactly this
@@ -31,19 +31,39 @@ impl Recycling {
     ) -> Outcome {
         let group = group_of(&snapshot.recycle);
         let executor = Executor { recycling: self, snapshot, group: &group, key, writer };
-        match plan {
-            Plan::Store(_) | Plan::Wait { .. } | Plan::Over => Outcome::Nothing,
-            Plan::Release { node, uncordon } => executor.release(node, *uncordon, plan).await,
-            Plan::Drain(drains) => executor.drain(drains).await,
-            Plan::Change(_) | Plan::Terminate(_) => {
+        self.remember(snapshot, plan);
+        match &plan.action {
+            Action::Store(_) | Action::Wait { .. } | Action::Over => Outcome::Nothing,
+            Action::Release { node, uncordon } => executor.release(node, *uncordon, plan).await,
+            Action::Drain => executor.drain(plan).await,
+            Action::Change(_) | Action::Terminate(_) => {
                 match still_wanted.await {
                     Ok(true) => {}
                     Ok(false) => return Outcome::Outdated,
                     Err(failure) => return Outcome::Failed(failure),
                 }
-                let outcome = executor.change(plan).await;
+                let outcome = executor.change(&plan.action).await;
                 self.group_cache.forget(&group);
                 outcome.unwrap_or_else(Outcome::Failed)
+            }
+        }
+    }
+
+    /// Remembers since when drains wait for volumes, and forgets drains that have ended. A restart extends the wait.
+    pub(in crate::recycler) fn remember(&self, snapshot: &Snapshot, plan: &Plan) {
+        let mut waits = self.volume_waits.lock();
+        for (id, drain) in &plan.drains {
+            let Some(view) = snapshot.drains.get(id) else { continue };
+            let uid = &view.subject.uid;
+            if drain.step != Step::WaitingForVolumes {
+                waits.remove(uid);
+            } else if let Some(volumes) = view.volumes.present()
+                && waits.get(uid).is_none_or(|(_, former)| former != volumes)
+            {
+                waits.insert(uid.clone(), (self.clock.now(), volumes.clone()));
+            }
+            if drain.is_done() {
+                self.drainer.forget(uid);
             }
         }
     }
@@ -58,14 +78,14 @@ struct Executor<'a> {
 }
 
 impl Executor<'_> {
-    async fn change(&self, plan: &Plan) -> Result<Outcome, Failure> {
-        match plan {
-            Plan::Change(change @ GroupChange::Mark(_)) => {
+    async fn change(&self, action: &Action) -> Result<Outcome, Failure> {
+        match action {
+            Action::Change(change @ GroupChange::Mark(_)) => {
                 let _alone = self.recycling.marking.lock().await;
                 if self.is_free().await? { self.call(change).await } else { Ok(Outcome::Outdated) }
             }
-            Plan::Change(change) => self.call(change).await,
-            Plan::Terminate(termination) => self.terminate(termination).await,
+            Action::Change(change) => self.call(change).await,
+            Action::Terminate(termination) => self.terminate(termination).await,
             _ => Ok(Outcome::Nothing),
         }
     }
@@ -121,11 +141,11 @@ impl Executor<'_> {
         }
     }
 
-    async fn drain(&self, drains: &[(InstanceId, drain::Plan)]) -> Outcome {
+    async fn drain(&self, plan: &Plan) -> Outcome {
         let mut all = Vec::new();
-        for (id, plan) in drains {
-            if let Some(view) = self.snapshot.drains.get(id) {
-                let done = self.recycling.drainer.act(view, plan, self.writer).await;
+        for (id, drain) in &plan.drains {
+            if let Some(view) = self.snapshot.drains.get(id).filter(|_| drain.has_effects()) {
+                let done = self.recycling.drainer.act(view, drain, self.writer).await;
                 all.push((id.clone(), done));
             }
         }

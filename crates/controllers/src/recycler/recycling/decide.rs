@@ -20,19 +20,27 @@ use machinist_api::event_recycler::spec::Strategy;
 use machinist_domain::observed::Observed;
 use machinist_provider::node_groups::{Group, GroupChange};
 
+use self::replace::Replacing;
 use super::begin::{Refusal, instances, refusal};
 use super::messages;
-use super::plan::Plan;
+use super::plan::{Action, Drains, Plan};
 use super::snapshot::{Marked, Settings, Snapshot};
+use crate::drain;
 
 pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
+    let drains = snapshot.drains.iter().map(|(id, view)| (id.clone(), drain::decide(view, now)));
+    let drains: Drains = drains.collect();
+    Plan { action: next_action(snapshot, &drains, now), drains }
+}
+
+fn next_action(snapshot: &Snapshot, drains: &Drains, now: Timestamp) -> Action {
     let recycle = &snapshot.recycle;
     if recycle.step.is_over() {
-        return Plan::Over;
+        return Action::Over;
     }
     if snapshot.cancelled {
-        if let Some(plan) = finish::cancel(snapshot, now) {
-            return plan;
+        if let Some(action) = finish::cancel(snapshot, now) {
+            return action;
         }
     } else if snapshot.settings.dry_run {
         return wait(snapshot, messages::PAUSED);
@@ -46,7 +54,7 @@ pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     };
     match recycle.step {
         Step::Planned => begin(snapshot, group, now),
-        Step::Replacing => replace::decide(snapshot, group, now),
+        Step::Replacing => Replacing { snapshot, group, drains, now }.decide(),
         Step::Refreshing => refresh::decide(snapshot, group, now),
         Step::ScalingDown => scale::down(snapshot, group, now),
         Step::Emptying => scale::empty(snapshot, group, now),
@@ -54,11 +62,11 @@ pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
         Step::Refilling => scale::refill(snapshot, group, now),
         Step::Releasing => finish::release(snapshot, Some(group), now),
         Step::Unmarking => finish::unmark(snapshot, group, now),
-        Step::Succeeded | Step::Failed => Plan::Over,
+        Step::Succeeded | Step::Failed => Action::Over,
     }
 }
 
-fn begin(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
+fn begin(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Action {
     let recycle = &snapshot.recycle;
     match snapshot.marked(group) {
         Marked::Foreign => {
@@ -79,8 +87,8 @@ fn begin(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
     if let Some(refusal) = refusal(recycle.strategy, group, &snapshot.nodes, own) {
         return give_up(snapshot, RecycleFailure::Refused, refusal.to_string(), now);
     }
-    if let Some(plan) = timed_out(snapshot, messages::MARK_FAILS, now) {
-        return plan;
+    if let Some(action) = timed_out(snapshot, messages::MARK_FAILS, now) {
+        return action;
     }
     // Nothing has begun yet, so the present state is the original one.
     let (original, present) = (group.sizes, instances(group, &snapshot.nodes));
@@ -88,26 +96,27 @@ fn begin(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
         list.iter().map(|instance| instance.id.clone()).collect()
     };
     if recycle.original != original || ids(&recycle.instances) != ids(&present) {
-        return Plan::Store(Box::new(Recycle { original, instances: present, ..recycle.clone() }));
+        let recycle = Recycle { original, instances: present, ..recycle.clone() };
+        return Action::Store(Box::new(recycle));
     }
-    Plan::Change(GroupChange::Mark(snapshot.text()))
+    Action::Change(GroupChange::Mark(snapshot.text()))
 }
 
 /// Marks the group before anything else, where the mark is missing or outdated.
-fn keep_marked(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Option<Plan> {
+fn keep_marked(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Option<Action> {
     match snapshot.marked(group) {
         Marked::Ours => None,
-        Marked::No | Marked::Outdated => Some(Plan::Change(GroupChange::Mark(snapshot.text()))),
+        Marked::No | Marked::Outdated => Some(Action::Change(GroupChange::Mark(snapshot.text()))),
         Marked::Foreign => {
             Some(give_up(snapshot, RecycleFailure::Busy, messages::TAKEN_OVER.to_owned(), now))
         }
     }
 }
 
-fn at(snapshot: &Snapshot, step: Step, now: Timestamp) -> Plan {
+fn at(snapshot: &Snapshot, step: Step, now: Timestamp) -> Action {
     let recycle = snapshot.recycle.clone();
     let message = recycle.failure.and(recycle.message.clone());
-    Plan::Store(Box::new(Recycle { step, step_since: now, message, ..recycle }))
+    Action::Store(Box::new(Recycle { step, step_since: now, message, ..recycle }))
 }
 
 /// Stores states of instances that have changed. Each of them restarts the timeout of the step.
@@ -115,7 +124,7 @@ fn progress(
     snapshot: &Snapshot,
     now: Timestamp,
     state: impl Fn(&RecycledInstance) -> InstanceState,
-) -> Option<Plan> {
+) -> Option<Action> {
     let mut further = Recycle { step_since: now, ..snapshot.recycle.clone() };
     let mut any = false;
     for instance in &mut further.instances {
@@ -124,11 +133,11 @@ fn progress(
             (instance.state, instance.since, any) = (state, Some(now), true);
         }
     }
-    any.then(|| Plan::Store(Box::new(further)))
+    any.then(|| Action::Store(Box::new(further)))
 }
 
 /// Stores that the recycle is given up, at the step that rolls back what was done.
-fn give_up(snapshot: &Snapshot, failure: RecycleFailure, why: String, now: Timestamp) -> Plan {
+fn give_up(snapshot: &Snapshot, failure: RecycleFailure, why: String, now: Timestamp) -> Action {
     let recycle = snapshot.recycle.clone();
     let step = match (recycle.step, failure) {
         (Step::Planned, _) => Step::Unmarking,
@@ -137,10 +146,10 @@ fn give_up(snapshot: &Snapshot, failure: RecycleFailure, why: String, now: Times
         _ => Step::Releasing,
     };
     let (failure, message) = (Some(failure), Some(why));
-    Plan::Store(Box::new(Recycle { step, step_since: now, failure, message, ..recycle }))
+    Action::Store(Box::new(Recycle { step, step_since: now, failure, message, ..recycle }))
 }
 
-fn timed_out(snapshot: &Snapshot, waited_for: &str, now: Timestamp) -> Option<Plan> {
+fn timed_out(snapshot: &Snapshot, waited_for: &str, now: Timestamp) -> Option<Action> {
     let timeout = snapshot.settings.timeout;
     (snapshot.lasted(now) >= timeout).then(|| {
         let why = messages::timed_out(timeout, waited_for);
@@ -157,15 +166,15 @@ fn unknown_timeout(snapshot: &Snapshot) -> Duration {
     if drains { timeout.max(drain_timeout) } else { timeout }
 }
 
-fn wait_or_give_up(snapshot: &Snapshot, why: &str, now: Timestamp) -> Plan {
+fn wait_or_give_up(snapshot: &Snapshot, why: &str, now: Timestamp) -> Action {
     timed_out(snapshot, why, now).unwrap_or_else(|| {
         let left = snapshot.settings.timeout.saturating_sub(snapshot.lasted(now));
-        Plan::Wait { pause: snapshot.settings.poll.min(left), why: why.to_owned() }
+        Action::Wait { pause: snapshot.settings.poll.min(left), why: why.to_owned() }
     })
 }
 
-fn wait(snapshot: &Snapshot, why: &str) -> Plan {
-    Plan::Wait { pause: snapshot.settings.poll, why: why.to_owned() }
+fn wait(snapshot: &Snapshot, why: &str) -> Action {
+    Action::Wait { pause: snapshot.settings.poll, why: why.to_owned() }
 }
 
 #[cfg(test)]

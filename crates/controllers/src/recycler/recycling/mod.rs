@@ -21,6 +21,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use machinist_domain::key::Uid;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::node_groups::NodeGroups;
@@ -35,14 +36,15 @@ pub use self::begin::{Request, begin};
 pub use self::decide::decide;
 use self::group_cache::GroupCache;
 pub use self::mark::Mark;
-use self::observe::VolumeWait;
-pub(super) use self::plan::{Outcome, Plan};
+pub(super) use self::plan::{Action, Outcome, Plan};
 pub(super) use self::report::RecycleReport;
 pub use self::report::report;
 pub(super) use self::snapshot::GroupState;
 pub use self::snapshot::{Settings, Snapshot, group_of};
 use crate::drain::Drainer;
 use crate::kinds::Nodes;
+
+type VolumeWait = (Timestamp, Vec<Arc<str>>);
 
 #[derive(Debug)]
 pub struct Recycling {
@@ -53,6 +55,7 @@ pub struct Recycling {
     pub group_cache: GroupCache,
     /// Held while a group is marked, so that two EventRecyclers do not both get it.
     marking: tokio::sync::Mutex<()>,
+    /// Since when drains wait for these volumes, by Node. Each volume that is detached restarts the timeout.
     volume_waits: Mutex<HashMap<Uid, VolumeWait>>,
     pub(super) clock: SharedClock,
     pub own_node: Option<Arc<str>>,

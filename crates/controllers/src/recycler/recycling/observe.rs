@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::drain::Step;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle};
 use machinist_domain::key::ObjectKey;
 use machinist_provider::node_groups::InstanceId;
@@ -12,15 +11,8 @@ use machinist_runtime::cluster::ApiError;
 
 use super::Recycling;
 use super::snapshot::{Settings, Snapshot, group_of};
-use crate::drain::{self, StoredStep, Subject};
+use crate::drain::{self, Step, StoredStep, Subject};
 use crate::kinds::{Node, NodeRef};
-
-/// Since when a drain waits for these volumes. Each volume that is detached restarts the timeout.
-#[derive(Debug, Clone)]
-pub(super) struct VolumeWait {
-    since: jiff::Timestamp,
-    volumes: Vec<Arc<str>>,
-}
 
 impl Recycling {
     /// Builds the snapshot of a recycle. `owner` is the owner as it is stored in the tags of the group.
@@ -84,13 +76,10 @@ impl Recycling {
         found.collect()
     }
 
-    /// Observes a drain, and remembers since when volumes are waited for. A restart extends the wait.
     async fn observe_drain(&self, node: &Node) -> drain::View {
         let uid = &node.meta.uid;
-        let waits = self.volume_waits.lock().get(uid).cloned();
-        let stored = waits
-            .as_ref()
-            .map(|wait| StoredStep { step: Step::WaitingForVolumes, since: Some(wait.since) });
+        let since = self.volume_waits.lock().get(uid).map(|(since, _)| *since);
+        let stored = since.map(|_| StoredStep { step: Step::WaitingForVolumes, since });
         let subject = Subject {
             uid: uid.clone(),
             node_ref: Some(NodeRef { name: node.meta.key.name.clone(), uid: uid.clone() }),
@@ -100,20 +89,6 @@ impl Recycling {
             forced: false,
             stored,
         };
-        let view = self.drainer.observe(subject).await;
-        let now = self.clock.now();
-        let plan = drain::decide(&view, now);
-        let mut volume_waits = self.volume_waits.lock();
-        if plan.step != Step::WaitingForVolumes {
-            volume_waits.remove(uid);
-        } else if let Some(volumes) = view.volumes.present()
-            && waits.is_none_or(|waits| waits.volumes != *volumes)
-        {
-            volume_waits.insert(uid.clone(), VolumeWait { since: now, volumes: volumes.clone() });
-        }
-        if plan.is_done() {
-            self.drainer.forget(uid);
-        }
-        view
+        self.drainer.observe(subject).await
     }
 }

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +11,23 @@ use machinist_provider::node_groups::{GroupChange, InstanceId};
 use crate::drain;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Plan {
+pub struct Plan {
+    pub action: Action,
+    /// The next step of each drain in progress.
+    pub drains: Drains,
+}
+
+pub(super) type Drains = BTreeMap<InstanceId, drain::Plan>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
     /// Store this, and do nothing else in the same reconcile.
     Store(Box<Recycle>),
     /// Change the group. A mark is stored only where the group has none of another recycle.
     Change(GroupChange),
     Terminate(Termination),
-    Drain(Vec<(InstanceId, drain::Plan)>),
+    /// Execute the drains that have effects.
+    Drain,
     /// Remove the annotation of a drain from a Node, and its cordon if the drain set it.
     Release {
         node: Meta,
@@ -50,7 +61,7 @@ pub enum Outcome {
     Drained(Vec<(InstanceId, drain::Outcome)>),
 }
 
-impl Plan {
+impl Action {
     pub(super) fn changes_cloud(&self) -> bool {
         matches!(self, Self::Change(_) | Self::Terminate(_))
     }
@@ -58,23 +69,24 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Store(recycle) => {
+        match &self.action {
+            Action::Store(recycle) => {
                 write!(f, "recycle {}: {}", recycle.group, recycle.step.as_str())
             }
-            Self::Change(change) => change.fmt(f),
-            Self::Terminate(termination) => write!(f, "terminate {}", termination.instance),
-            Self::Drain(drains) => {
+            Action::Change(change) => change.fmt(f),
+            Action::Terminate(termination) => write!(f, "terminate {}", termination.instance),
+            Action::Drain => {
                 let mut between = "";
-                for (instance, plan) in drains {
-                    write!(f, "{between}{instance}: {plan}")?;
+                for (instance, drain) in self.drains.iter().filter(|(_, drain)| drain.has_effects())
+                {
+                    write!(f, "{between}{instance}: {drain}")?;
                     between = "; ";
                 }
                 Ok(())
             }
-            Self::Release { node, .. } => write!(f, "release {}", node.key),
-            Self::Wait { why, .. } => write!(f, "wait: {why}"),
-            Self::Over => f.write_str("the recycle is over"),
+            Action::Release { node, .. } => write!(f, "release {}", node.key),
+            Action::Wait { why, .. } => write!(f, "wait: {why}"),
+            Action::Over => f.write_str("the recycle is over"),
         }
     }
 }

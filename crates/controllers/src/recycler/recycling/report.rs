@@ -9,7 +9,7 @@ use machinist_domain::retry::Retry;
 use machinist_provider::node_groups::InstanceId;
 
 use super::messages;
-use super::plan::{Outcome, Plan};
+use super::plan::{Action, Outcome, Plan};
 use super::snapshot::Snapshot;
 use crate::drain;
 use crate::recycler::report::ACTION;
@@ -33,18 +33,15 @@ pub fn report(
     let poll = snapshot.settings.poll;
     let quiet =
         |retry| RecycleReport { recycle: before.clone(), events: Vec::new(), trouble: None, retry };
-    match (plan, outcome) {
-        (Plan::Store(after), _) => {
+    match (&plan.action, outcome) {
+        (Action::Store(after), _) => {
             let retry = (!after.step.is_over()).then_some(Retry::Again(Duration::ZERO));
-            RecycleReport {
-                events: events(before, after),
-                recycle: (**after).clone(),
-                ..quiet(retry)
-            }
+            let (recycle, events) = ((**after).clone(), events(before, after));
+            RecycleReport { recycle, events, ..quiet(retry) }
         }
-        (Plan::Over, _) => quiet(None),
-        (Plan::Wait { pause, why }, _) => {
-            let why = draining(snapshot, now).unwrap_or_else(|| why.clone());
+        (Action::Over, _) => quiet(None),
+        (Action::Wait { pause, why }, _) => {
+            let why = drained(snapshot, plan, &[], now).0.unwrap_or_else(|| why.clone());
             with_message(quiet(Some(Retry::Again(*pause))), Some(why))
         }
         (_, Outcome::Failed(failure)) => {
@@ -55,13 +52,13 @@ pub fn report(
         }
         (_, Outcome::Outdated) => quiet(Some(Retry::Soon)),
         (_, Outcome::DryRun) => quiet(Some(Retry::Again(poll))),
-        (Plan::Drain(drains), Outcome::Drained(done)) => {
-            let (why, again) = drained(snapshot, drains, done, now);
+        (Action::Drain, Outcome::Drained(done)) => {
+            let (why, again) = drained(snapshot, plan, done, now);
             with_message(quiet(Some(Retry::Again(again.unwrap_or(poll)))), why)
         }
         (_, Outcome::Done | Outcome::Nothing | Outcome::Drained(_)) => {
             let settle = poll.min(snapshot.settings.settle);
-            let pause = if plan.changes_cloud() { settle } else { Duration::ZERO };
+            let pause = if plan.action.changes_cloud() { settle } else { Duration::ZERO };
             quiet(Some(Retry::Again(pause)))
         }
     }
@@ -86,35 +83,27 @@ fn with_message(mut report: RecycleReport, why: Option<String>) -> RecycleReport
     report
 }
 
-fn draining(snapshot: &Snapshot, now: Timestamp) -> Option<String> {
-    let active = snapshot.recycle.instances.iter();
-    let active = active.filter(|instance| instance.state == InstanceState::Draining);
-    let drains = active.filter_map(|instance| {
-        let id = InstanceId::from(instance.id.as_str());
-        let plan = drain::decide(snapshot.drains.get(&id)?, now);
-        Some((id, plan))
-    });
-    drained(snapshot, &drains.collect::<Vec<_>>(), &[], now).0
-}
-
-/// What drains wait for after these results, and when to continue them.
+/// What drains wait for after these results, and when to continue them. Those that are executed hide the others.
 fn drained(
     snapshot: &Snapshot,
-    drains: &[(InstanceId, drain::Plan)],
+    plan: &Plan,
     done: &[(InstanceId, drain::Outcome)],
     now: Timestamp,
 ) -> (Option<String>, Option<Duration>) {
     let (mut messages, mut pauses) = (Vec::new(), Vec::new());
     let nothing = drain::Outcome::default();
-    for (id, plan) in drains {
-        let Some(view) = snapshot.drains.get(id) else { continue };
-        let done = done.iter().find(|(of, _)| of == id).map_or(&nothing, |(_, done)| done);
-        let condition = drain::report(view, plan, done, now).condition;
+    let all = plan.action != Action::Drain;
+    for instance in &snapshot.recycle.instances {
+        let id = InstanceId::from(instance.id.as_str());
+        let drain = plan.drains.get(&id).filter(|drain| all || drain.has_effects());
+        let (Some(drain), Some(view)) = (drain, snapshot.drains.get(&id)) else { continue };
+        let done = done.iter().find(|(of, _)| *of == id).map_or(&nothing, |(_, done)| done);
+        let condition = drain::report(view, drain, done, now).condition;
         if let Some(message) = condition.and_then(|condition| condition.message) {
             let node = snapshot.node(&id.0).map_or(&id.0, |node| &node.meta.key.name);
             messages.push(format!("{node}: {message}"));
         }
-        pauses.extend(plan.again(done));
+        pauses.extend(drain.again(done));
     }
     ((!messages.is_empty()).then(|| messages.join("; ")), pauses.into_iter().min())
 }

@@ -1,19 +1,21 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::drain::Mark as DrainMark;
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycledInstance, Step};
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_api::names::ANNOTATION_DRAIN;
+use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::observed::Observed;
 use machinist_provider::node_groups::{Group, InstanceId, Lifecycle, Member, Sizes};
 use machinist_runtime::cache::kind::Kind as _;
 use serde_json::{Value, json};
 
+use super::plan::{Action, Plan};
 use super::snapshot::{Settings, Snapshot};
-use crate::kinds::{Node, Nodes};
+use crate::drain::{self, Mark as DrainMark, Pod};
+use crate::kinds::{Node, NodeRef, Nodes};
 
 pub(super) fn now() -> Timestamp {
     "2026-11-16T02:00:00Z".parse().unwrap()
@@ -120,6 +122,34 @@ pub(super) fn snapshot(strategy: Strategy, step: Step, ids: &[&str]) -> Snapshot
 
 pub(super) fn drain_mark(cordoned: bool) -> DrainMark {
     DrainMark { started: now(), cordoned }
+}
+
+pub(super) fn drain_view(snapshot: &mut Snapshot, id: &str, pods: Vec<Pod>) {
+    let key = InstanceId::from(id);
+    let node = cordoned_node(id, Some(drain_mark(true)));
+    snapshot.nodes.insert(key.clone(), Arc::clone(&node));
+    let subject = drain::Subject {
+        uid: node.meta.uid.clone(),
+        node_ref: None,
+        provider_id: None,
+        hooks: Box::default(),
+        excluded: false,
+        forced: false,
+        stored: None,
+    };
+    let timings = MachineTimings { drain: Duration::MAX, ..MachineTimings::default() };
+    let mut view = drain::View::new(subject, timings, HashMap::new());
+    view.subject.node_ref =
+        Some(NodeRef { name: node.meta.key.name.clone(), uid: node.meta.uid.clone() });
+    view.node = Observed::Present(node);
+    view.pods = Observed::Present(pods);
+    view.orphaned = Observed::Present(BTreeSet::new());
+    view.volumes = Observed::Present(Vec::new());
+    snapshot.drains.insert(key, view);
+}
+
+pub(super) fn without_drains(action: Action) -> Plan {
+    Plan { action, drains: BTreeMap::new() }
 }
 
 impl Snapshot {

@@ -1,12 +1,15 @@
 use std::sync::Arc;
+use std::time::Duration;
 
-use machinist_api::event_recycler::recycle::Step;
+use machinist_api::event_recycler::recycle::{InstanceState, Step};
 use machinist_api::event_recycler::spec::Strategy;
+use machinist_domain::observed::Observed;
 use machinist_provider::cloud::{CloudError, ErrorClass};
 use machinist_provider::node_groups::{Group, Lifecycle, WarmPool};
 use machinist_runtime::clock::ManualClock;
 
-use super::super::samples::snapshot;
+use super::super::decide::decide;
+use super::super::samples::{drain_view, now, snapshot, without_drains};
 use super::*;
 use crate::recycler::tests::cloud::{FakeCloud, recycling};
 
@@ -19,7 +22,7 @@ enum Now {
 }
 
 /// The group has changed like this since the decision. Returns the outcome and the calls to the cloud.
-async fn done(effect: Plan, now: Now, wanted: bool) -> (Outcome, Vec<String>) {
+async fn done(effect: Action, now: Now, wanted: bool) -> (Outcome, Vec<String>) {
     let cloud = Arc::<FakeCloud>::default();
     let group = GroupRef::new("r", "workers");
     match now {
@@ -30,13 +33,13 @@ async fn done(effect: Plan, now: Now, wanted: bool) -> (Outcome, Vec<String>) {
     let (recycling, writer) = recycling(&cloud, Arc::<ManualClock>::default());
     let before = snapshot(Strategy::Replace, Step::Replacing, &TWO);
     let (key, wanted) = (ObjectKey::new("", "er"), std::future::ready(Ok(wanted)));
-    let outcome = recycling.act(&before, &effect, &key, wanted, &writer).await;
+    let outcome = recycling.act(&before, &without_drains(effect), &key, wanted, &writer).await;
     (outcome, cloud.calls())
 }
 
-fn termination(node: Option<&str>) -> Plan {
+fn termination(node: Option<&str>) -> Action {
     let node = node.map(Arc::from);
-    Plan::Terminate(Termination { instance: "i-1".into(), node, drained: true })
+    Action::Terminate(Termination { instance: "i-1".into(), node, drained: true })
 }
 
 fn changed(change: impl FnOnce(&mut Group)) -> Now {
@@ -101,7 +104,7 @@ async fn an_unreadable_node_or_an_owner_without_the_recycle_prevents_a_terminati
 
 #[tokio::test]
 async fn a_group_with_the_mark_of_another_recycle_is_not_marked() {
-    let mark = || Plan::Change(GroupChange::Mark("text".to_owned()));
+    let mark = || Action::Change(GroupChange::Mark("text".to_owned()));
     let ours = changed(|_| {});
     let none = changed(|group| group.mark = None);
     for free in [ours, none] {
@@ -112,4 +115,25 @@ async fn a_group_with_the_mark_of_another_recycle_is_not_marked() {
     let (outcome, calls) = done(mark(), theirs, true).await;
     assert_eq!(outcome, Outcome::Outdated);
     assert_eq!(calls, ["describe r/workers"]);
+}
+
+#[tokio::test]
+async fn a_wait_for_volumes_is_remembered_until_it_ends() {
+    let clock = Arc::<ManualClock>::default();
+    let (recycling, _) = recycling(&Arc::default(), clock.clone());
+    let mut base = snapshot(Strategy::Replace, Step::Replacing, &TWO);
+    base.recycle.instances[0].state = InstanceState::Draining;
+    drain_view(&mut base, "i-1", Vec::new());
+    let mut since = |volumes: &[&str]| {
+        let view = base.drains.values_mut().next().unwrap();
+        view.volumes = Observed::Present(volumes.iter().map(|name| Arc::from(*name)).collect());
+        recycling.remember(&base, &decide(&base, now()));
+        clock.advance(Duration::from_secs(1));
+        recycling.volume_waits.lock().values().next().map(|(since, _)| *since)
+    };
+    let first = since(&["a", "b"]);
+    assert!(first.is_some());
+    assert_eq!(since(&["a", "b"]), first, "the same volumes");
+    assert!(since(&["a"]) > first, "a detached volume restarts the timeout");
+    assert_eq!(since(&[]), None, "it is over, and the next step is stored");
 }

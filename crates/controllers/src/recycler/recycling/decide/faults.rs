@@ -6,7 +6,7 @@ use machinist_provider::node_groups::{InstanceId, Lifecycle, RefreshStatus, Size
 use super::super::samples::*;
 use super::super::snapshot::GroupState;
 use super::tests::{
-    ALL, THREE, drain_view, failed, pod, refresh, replacing, set, step, stored_plan, waits_for,
+    ALL, THREE, decide, failed, pod, refresh, replacing, set, step, stored_plan, waits_for,
 };
 use super::*;
 use crate::kinds::Node;
@@ -18,9 +18,9 @@ fn unknown(retry: Retry) -> GroupState {
     Observed::Unknown(Failure { category: Category::Throttled, retry, message })
 }
 
-fn release_of(base: &Snapshot, id: &str) -> Plan {
+fn release_of(base: &Snapshot, id: &str) -> Action {
     let node = base.nodes[&InstanceId::from(id)].meta.clone();
-    Plan::Release { node, uncordon: true }
+    Action::Release { node, uncordon: true }
 }
 
 fn cordoned(id: &str) -> Arc<Node> {
@@ -70,14 +70,14 @@ fn a_group_that_was_only_said_to_be_gone_is_not_left_at_zero() {
         base.group_mut().sizes = Sizes::ZERO;
         base.recycle = stored_plan(decide(&base, now()));
         assert_eq!(base.recycle.step, Step::Restoring);
-        let back = Plan::Change(GroupChange::Resize { from: Sizes::ZERO, to: full });
+        let back = Action::Change(GroupChange::Resize { from: Sizes::ZERO, to: full });
         assert_eq!(decide(&base, now()), back);
         base.group_mut().sizes = full;
         for expected in [Step::Releasing, Step::Unmarking] {
             base.recycle = stored_plan(decide(&base, now()));
             assert_eq!(base.recycle.step, expected);
         }
-        assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Unmark));
+        assert_eq!(decide(&base, now()), Action::Change(GroupChange::Unmark));
     }
 }
 
@@ -92,7 +92,7 @@ fn zero_that_is_somebody_elses_is_left_alone() {
         }
         decide(&base, now())
     };
-    assert_eq!(zero(None, None), Plan::Change(GroupChange::Unmark), "it was set back before");
+    assert_eq!(zero(None, None), Action::Change(GroupChange::Unmark), "it was set back before");
     let (refused, busy) = (RecycleFailure::Refused, RecycleFailure::Busy);
     assert_eq!(step(zero(Some(refused), Some(""))), Step::Failed);
     assert_eq!(step(zero(Some(busy), Some("v1 other"))), Step::Failed);
@@ -108,7 +108,7 @@ fn an_unreachable_group_is_not_gone_and_its_cordons_time_out() {
     assert!(why.contains("after 20m") && why.contains("slow down"), "{why}");
     let pause = Duration::from_secs(99);
     base.group = unknown(Retry::After(pause));
-    assert!(matches!(decide(&base, now()), Plan::Wait { pause: found, .. } if found == pause));
+    assert!(matches!(decide(&base, now()), Action::Wait { pause: found, .. } if found == pause));
     // A drain may take longer than that.
     set(&mut base, "i-1", InstanceState::Draining);
     base.settings.drain_timeout = Duration::from_secs(2 * TIMEOUT);
@@ -149,10 +149,10 @@ fn a_node_whose_instance_somebody_took_out_of_the_group_is_released_before_the_e
     }
     // A drain that began before this recycle belongs to another owner.
     base.recycle.started = after(5);
-    assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Unmark));
+    assert_eq!(decide(&base, now()), Action::Change(GroupChange::Unmark));
     base.recycle.started = now();
     base.nodes.remove(&InstanceId::from("i-1"));
-    assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Unmark));
+    assert_eq!(decide(&base, now()), Action::Change(GroupChange::Unmark));
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_node_that_lingers_after_its_instance_was_terminated_stays_cordoned() {
     base.recycle = stored_plan(decide(&base, now()));
     assert_eq!(base.recycle.instances[0].state, InstanceState::Gone);
     base.recycle.step = Step::Unmarking;
-    assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Unmark));
+    assert_eq!(decide(&base, now()), Action::Change(GroupChange::Unmark));
 }
 
 #[test]
@@ -211,12 +211,12 @@ fn a_recycle_whose_owner_is_deleted_goes_back_also_in_a_dry_run() {
             assert!(why.contains("deleted"), "{why}");
             base.recycle = stored_plan(decide(&base, now()));
             let again = decide(&base, now());
-            assert!(!matches!(again, Plan::Wait { .. }), "it goes on: {again:?}");
+            assert!(!matches!(again, Action::Wait { .. }), "it goes on: {again:?}");
         }
         // What is at its end is not cancelled any more.
         let mut base = snapshot(Strategy::Replace, Step::Unmarking, &THREE);
         (base.cancelled, base.settings.dry_run) = (true, dry_run);
-        assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Unmark));
+        assert_eq!(decide(&base, now()), Action::Change(GroupChange::Unmark));
     }
 }
 
@@ -229,7 +229,7 @@ fn taken_up_again_at_zero_and_deleted_at_once_the_sizes_come_back() {
         base.recycle = stored_plan(decide(&base, now()));
         assert_eq!(base.recycle.step, expected);
     }
-    assert!(matches!(decide(&base, now()), Plan::Change(GroupChange::Resize { .. })));
+    assert!(matches!(decide(&base, now()), Action::Change(GroupChange::Resize { .. })));
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn a_planned_recycle_is_cancelled_in_a_dry_run_without_a_change() {
             assert_eq!(base.recycle.step, expected);
         }
         assert_eq!(base.recycle.failure, Some(RecycleFailure::Cancelled));
-        assert_eq!(decide(&base, now()), Plan::Over);
+        assert_eq!(decide(&base, now()), Action::Over);
     }
 }
 
@@ -264,7 +264,7 @@ fn taken_up_again_and_given_up_at_once_no_cordon_and_no_refresh_is_left_behind()
         assert_eq!(decide(&base, now()), release_of(&base, "i-1"), "its turn had come before");
         // Its instance was terminated before, so it stays. An earlier drain belongs to another owner.
         base.group_mut().members.remove(0);
-        let goes_on = |base: &Snapshot| !matches!(decide(base, now()), Plan::Release { .. });
+        let goes_on = |base: &Snapshot| !matches!(decide(base, now()), Action::Release { .. });
         assert!(goes_on(&base));
         base.nodes.insert("i-2".into(), cordoned_node("i-2", Some(earlier())));
         assert!(goes_on(&base));
@@ -274,11 +274,11 @@ fn taken_up_again_and_given_up_at_once_no_cordon_and_no_refresh_is_left_behind()
     base.group_mut().refresh = Some(refresh("r-1", RefreshStatus::InProgress));
     base.recycle = stored_plan(decide(&base, now()));
     assert_eq!(base.recycle.step, Step::Unmarking);
-    assert_eq!(decide(&base, now()), Plan::Change(GroupChange::CancelRefresh));
+    assert_eq!(decide(&base, now()), Action::Change(GroupChange::CancelRefresh));
     base.recycle.refresh_before = Some("r-1".to_owned());
     assert_eq!(
         decide(&base, now()),
-        Plan::Change(GroupChange::Unmark),
+        Action::Change(GroupChange::Unmark),
         "that one was there before"
     );
 }

@@ -9,11 +9,11 @@ use machinist_provider::node_groups::{Group, GroupChange, Refresh, RefreshStatus
 use super::{at, give_up, unknown_timeout};
 use crate::drain;
 use crate::recycler::recycling::messages;
-use crate::recycler::recycling::plan::Plan;
+use crate::recycler::recycling::plan::Action;
 use crate::recycler::recycling::snapshot::{Marked, Snapshot, member};
 
 /// Gives up a recycle whose EventRecycler is being deleted, unless it is ending already.
-pub(super) fn cancel(snapshot: &Snapshot, now: Timestamp) -> Option<Plan> {
+pub(super) fn cancel(snapshot: &Snapshot, now: Timestamp) -> Option<Action> {
     let recycle = &snapshot.recycle;
     let ends = matches!(recycle.step, Step::Releasing | Step::Unmarking);
     (recycle.failure.is_none() && !ends).then(|| {
@@ -22,7 +22,7 @@ pub(super) fn cancel(snapshot: &Snapshot, now: Timestamp) -> Option<Plan> {
 }
 
 /// The next step while the group cannot be described. Only cordons can be removed then.
-pub(super) fn unreachable(snapshot: &Snapshot, failure: &Failure, now: Timestamp) -> Plan {
+pub(super) fn unreachable(snapshot: &Snapshot, failure: &Failure, now: Timestamp) -> Action {
     let why = messages::not_described(&failure.message);
     let limit = unknown_timeout(snapshot);
     match snapshot.recycle.step {
@@ -31,8 +31,8 @@ pub(super) fn unreachable(snapshot: &Snapshot, failure: &Failure, now: Timestamp
             return give_up(snapshot, RecycleFailure::TimedOut, why, now);
         }
         Step::Releasing => {
-            if let Some(plan) = release_node(snapshot, None, may_be_begun) {
-                return plan;
+            if let Some(action) = release_node(snapshot, None, may_be_begun) {
+                return action;
             }
         }
         _ => {}
@@ -41,20 +41,20 @@ pub(super) fn unreachable(snapshot: &Snapshot, failure: &Failure, now: Timestamp
         Retry::After(pause) => pause,
         _ => snapshot.settings.poll,
     };
-    Plan::Wait { pause, why }
+    Action::Wait { pause, why }
 }
 
 /// The next step where the group is not found. The cloud may be wrong for a while, so the group counts as gone after
 /// the timeout of a step, and its mark after another one.
-pub(super) fn missing(snapshot: &Snapshot, now: Timestamp) -> Plan {
+pub(super) fn missing(snapshot: &Snapshot, now: Timestamp) -> Action {
     let left = unknown_timeout(snapshot).saturating_sub(snapshot.lasted(now));
     if snapshot.recycle.step == Step::Releasing || left.is_zero() {
         return without_group(snapshot, now);
     }
-    Plan::Wait { pause: snapshot.settings.poll.min(left), why: messages::MAYBE_GONE.to_owned() }
+    Action::Wait { pause: snapshot.settings.poll.min(left), why: messages::MAYBE_GONE.to_owned() }
 }
 
-pub(super) fn without_group(snapshot: &Snapshot, now: Timestamp) -> Plan {
+pub(super) fn without_group(snapshot: &Snapshot, now: Timestamp) -> Action {
     match snapshot.recycle.step {
         Step::Unmarking => {
             release_node(snapshot, None, may_be_begun).unwrap_or_else(|| over(snapshot, now))
@@ -64,13 +64,13 @@ pub(super) fn without_group(snapshot: &Snapshot, now: Timestamp) -> Plan {
     }
 }
 
-pub(super) fn release(snapshot: &Snapshot, group: Option<&Group>, now: Timestamp) -> Plan {
+pub(super) fn release(snapshot: &Snapshot, group: Option<&Group>, now: Timestamp) -> Action {
     let recycle = &snapshot.recycle;
     if group.is_some_and(|group| is_left_at_zero(snapshot, group)) {
         return at(snapshot, Step::Restoring, now);
     }
     if group.is_some_and(|group| is_refreshed(recycle, group)) {
-        return Plan::Change(GroupChange::CancelRefresh);
+        return Action::Change(GroupChange::CancelRefresh);
     }
     release_node(snapshot, group, may_be_begun)
         .unwrap_or_else(|| at(snapshot, Step::Unmarking, now))
@@ -90,7 +90,7 @@ pub(super) fn release_node(
     snapshot: &Snapshot,
     group: Option<&Group>,
     states: fn(InstanceState) -> bool,
-) -> Option<Plan> {
+) -> Option<Action> {
     let recycle = &snapshot.recycle;
     if recycle.strategy != Strategy::Replace {
         // No other strategy cordons.
@@ -108,7 +108,7 @@ pub(super) fn release_node(
             matches!(instance.state, InstanceState::Draining | InstanceState::Terminating);
         // The annotation of an instance in another state may belong to another drain.
         let ours = drained || mark.started.as_second() >= recycle.started.as_second();
-        let release = Plan::Release { node: node.meta.clone(), uncordon: mark.cordoned };
+        let release = Action::Release { node: node.meta.clone(), uncordon: mark.cordoned };
         (begun && ours && !goes).then_some(release)
     })
 }
@@ -128,26 +128,26 @@ fn is_left_at_zero(snapshot: &Snapshot, group: &Group) -> bool {
         && recycle.original.desired != 0
 }
 
-pub(super) fn unmark(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
+pub(super) fn unmark(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Action {
     let recycle = &snapshot.recycle;
     if is_left_at_zero(snapshot, group) {
         return at(snapshot, Step::Restoring, now);
     }
-    if let Some(plan) = release_node(snapshot, Some(group), may_be_begun) {
-        return plan;
+    if let Some(action) = release_node(snapshot, Some(group), may_be_begun) {
+        return action;
     }
     if !is_marked(snapshot, group) {
         return over(snapshot, now);
     }
     let refreshed = recycle.failure.is_some() && is_refreshed(recycle, group);
-    Plan::Change(if refreshed { GroupChange::CancelRefresh } else { GroupChange::Unmark })
+    Action::Change(if refreshed { GroupChange::CancelRefresh } else { GroupChange::Unmark })
 }
 
 fn is_marked(snapshot: &Snapshot, group: &Group) -> bool {
     matches!(snapshot.marked(group), Marked::Ours | Marked::Outdated)
 }
 
-fn over(snapshot: &Snapshot, now: Timestamp) -> Plan {
+fn over(snapshot: &Snapshot, now: Timestamp) -> Action {
     let step = if snapshot.recycle.failure.is_some() { Step::Failed } else { Step::Succeeded };
     at(snapshot, step, now)
 }

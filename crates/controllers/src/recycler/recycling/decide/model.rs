@@ -64,22 +64,22 @@ impl World {
         Self { snapshot, made: 0, missing_most: 0, terminated: Vec::new() }
     }
 
-    fn obey(&mut self, effect: &Plan) {
+    fn obey(&mut self, effect: &Action) {
         let group = self.snapshot.group_mut();
         match effect {
-            Plan::Change(GroupChange::Mark(text)) => group.mark = Some(text.clone()),
-            Plan::Change(GroupChange::Unmark) => group.mark = None,
-            Plan::Change(GroupChange::Resize { from, to }) if group.sizes == *from => {
+            Action::Change(GroupChange::Mark(text)) => group.mark = Some(text.clone()),
+            Action::Change(GroupChange::Unmark) => group.mark = None,
+            Action::Change(GroupChange::Resize { from, to }) if group.sizes == *from => {
                 group.sizes = *to;
             }
-            Plan::Terminate(termination) => {
+            Action::Terminate(termination) => {
                 let found = group.members.iter_mut().find(|one| one.id == termination.instance);
                 if let Some(member) = found {
                     member.lifecycle = Lifecycle::Terminating;
                     self.terminated.push(termination.instance.clone());
                 }
             }
-            Plan::Change(GroupChange::StartRefresh { .. }) => {
+            Action::Change(GroupChange::StartRefresh { .. }) => {
                 group.refresh = Some(Refresh {
                     id: "r-1".into(),
                     status: RefreshStatus::InProgress,
@@ -87,7 +87,7 @@ impl World {
                     reason: None,
                 });
             }
-            Plan::Change(GroupChange::CancelRefresh) => {
+            Action::Change(GroupChange::CancelRefresh) => {
                 if let Some(refresh) = &mut group.refresh {
                     refresh.status = RefreshStatus::Cancelled;
                 }
@@ -132,14 +132,15 @@ impl World {
 
     fn reconcile(&mut self, turn: Turn, at: Timestamp) {
         let before = self.snapshot.recycle.clone();
-        match decide(&self.seen(turn), at) {
-            Plan::Store(_) if turn == Turn::Dies => {}
-            Plan::Store(recycle) => self.snapshot.recycle = *recycle,
-            Plan::Wait { .. } | Plan::Over => {}
+        match decide(&self.seen(turn), at).action {
+            Action::Store(_) if turn == Turn::Dies => {}
+            Action::Store(recycle) => self.snapshot.recycle = *recycle,
+            Action::Wait { .. } | Action::Over => {}
             effect => {
-                if !matches!(effect, Plan::Change(GroupChange::Mark(_))) && effect.changes_cloud() {
+                if !matches!(effect, Action::Change(GroupChange::Mark(_))) && effect.changes_cloud()
+                {
                     let Observed::Present(group) = &self.snapshot.group else { unreachable!() };
-                    assert!(group.mark.is_some(), "{effect} before the plan was on the group");
+                    assert!(group.mark.is_some(), "{effect:?} before the plan was on the group");
                 }
                 self.obey(&effect);
                 assert_eq!(self.snapshot.recycle, before, "an effect stores nothing");

@@ -6,10 +6,10 @@ use machinist_provider::node_groups::{Group, GroupChange, RefreshStatus};
 
 use super::{at, give_up, keep_marked, progress, timed_out, wait_or_give_up};
 use crate::recycler::recycling::messages;
-use crate::recycler::recycling::plan::Plan;
+use crate::recycler::recycling::plan::Action;
 use crate::recycler::recycling::snapshot::{Snapshot, member};
 
-pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
+pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Action {
     let recycle = &snapshot.recycle;
     let ours = group
         .refresh
@@ -27,8 +27,8 @@ pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan
                 None => InstanceState::Gone,
                 Some(_) => instance.state,
             });
-            if let Some(plan) = further {
-                return plan;
+            if let Some(action) = further {
+                return action;
             }
             let why = messages::refreshing(&refresh.id, refresh.percentage);
             wait_or_give_up(snapshot, &why, now)
@@ -36,20 +36,20 @@ pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan
     }
 }
 
-fn start(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
+fn start(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Action {
     let desired = group.sizes.desired;
     if !snapshot.recycle.instances.iter().any(|one| member(group, &one.id).is_some()) {
         // All instances are replaced already.
         return at(snapshot, Step::Refilling, now);
     }
-    if let Some(plan) = timed_out(snapshot, messages::REFRESH_FAILS, now) {
-        return plan;
+    if let Some(action) = timed_out(snapshot, messages::REFRESH_FAILS, now) {
+        return action;
     }
-    if let Some(plan) = keep_marked(snapshot, group, now) {
-        return plan;
+    if let Some(action) = keep_marked(snapshot, group, now) {
+        return action;
     }
     let stay = desired.saturating_sub(snapshot.settings.max_unavailable);
     let share = (stay * 100).checked_div(desired).unwrap_or(0);
     let min_healthy = u8::try_from(share).unwrap_or(100);
-    Plan::Change(GroupChange::StartRefresh { min_healthy })
+    Action::Change(GroupChange::StartRefresh { min_healthy })
 }

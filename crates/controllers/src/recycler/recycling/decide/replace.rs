@@ -15,38 +15,10 @@ use super::finish::release_node;
 use super::{at, give_up, keep_marked, progress, timed_out, wait_or_give_up};
 use crate::drain;
 use crate::recycler::recycling::messages;
-use crate::recycler::recycling::plan::{Plan, Termination};
+use crate::recycler::recycling::plan::{Action, Drains, Termination};
 use crate::recycler::recycling::snapshot::{
-    Snapshot, has_a_place, is_spared, member, obstacle, settled, stays, weight,
+    Settings, Snapshot, has_a_place, is_spared, member, obstacle, settled, stays, weight,
 };
-
-pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
-    let recycle = &snapshot.recycle;
-    if let Some(plan) = progress(snapshot, now, |instance| state_in(group, instance)) {
-        return plan;
-    }
-    if let Some(plan) = keep_marked(snapshot, group, now) {
-        return timed_out(snapshot, messages::MARK_FAILS, now).unwrap_or(plan);
-    }
-    if let Some(plan) = release_node(snapshot, Some(group), |state| state == InstanceState::Kept) {
-        return plan;
-    }
-    let replacing = Replacing { snapshot, group, now };
-    if let Some(plan) = replacing.end_drains() {
-        return plan;
-    }
-    if let Some(plan) = replacing.terminate() {
-        return plan;
-    }
-    if recycle.instances.iter().all(settled) && replacing.in_use() == 0 {
-        return at(snapshot, Step::Unmarking, now);
-    }
-    match replacing.next() {
-        Ok(Some(instance)) => replacing.begin(instance),
-        Ok(None) => replacing.drain_or_wait(messages::NOT_READY),
-        Err(why) => replacing.drain_or_wait(&why),
-    }
-}
 
 /// The state that the group shows: gone, terminating, or to be skipped.
 fn state_in(group: &Group, instance: &RecycledInstance) -> InstanceState {
@@ -63,22 +35,45 @@ fn state_in(group: &Group, instance: &RecycledInstance) -> InstanceState {
     }
 }
 
-struct Replacing<'a> {
-    snapshot: &'a Snapshot,
-    group: &'a Group,
-    now: Timestamp,
+pub(super) struct Replacing<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) group: &'a Group,
+    pub(super) drains: &'a Drains,
+    pub(super) now: Timestamp,
 }
 
 impl<'a> Replacing<'a> {
+    pub(super) fn decide(&self) -> Action {
+        let Self { snapshot, group, now, .. } = *self;
+        if let Some(action) = progress(snapshot, now, |instance| state_in(group, instance)) {
+            return action;
+        }
+        if let Some(action) = keep_marked(snapshot, group, now) {
+            return timed_out(snapshot, messages::MARK_FAILS, now).unwrap_or(action);
+        }
+        let is_kept = |state: InstanceState| state == InstanceState::Kept;
+        let release = release_node(snapshot, Some(group), is_kept);
+        if let Some(action) = release.or_else(|| self.end_drains()).or_else(|| self.terminate()) {
+            return action;
+        }
+        if snapshot.recycle.instances.iter().all(settled) && self.in_use() == 0 {
+            return at(snapshot, Step::Unmarking, now);
+        }
+        match self.next() {
+            Ok(Some(instance)) => self.begin(instance),
+            Ok(None) => self.drain_or_wait(messages::NOT_READY),
+            Err(why) => self.drain_or_wait(&why),
+        }
+    }
+
     fn at(&self, state: InstanceState) -> impl Iterator<Item = &'a RecycledInstance> {
         let instances = self.snapshot.recycle.instances.iter();
         instances.filter(move |instance| instance.state == state)
     }
 
-    fn end_drains(&self) -> Option<Plan> {
+    fn end_drains(&self) -> Option<Action> {
         for instance in self.at(InstanceState::Draining) {
-            let plan = self.drain_plan(instance);
-            if plan.is_none_or(|plan| plan.is_done()) {
+            if self.drain(instance).is_none_or(drain::Plan::is_done) {
                 return Some(self.store(instance, InstanceState::Terminating));
             }
             let timeout = self.snapshot.settings.drain_timeout;
@@ -92,7 +87,7 @@ impl<'a> Replacing<'a> {
         None
     }
 
-    fn terminate(&self) -> Option<Plan> {
+    fn terminate(&self) -> Option<Action> {
         let instance =
             self.at(InstanceState::Terminating).find(|instance| stays(self.group, instance))?;
         if let Some(why) = obstacle(self.group) {
@@ -105,10 +100,10 @@ impl<'a> Replacing<'a> {
             return Some(self.store(instance, InstanceState::Draining));
         }
         let waited_for = messages::terminate_fails(&instance.id);
-        if let Some(plan) = timed_out(self.snapshot, &waited_for, self.now) {
-            return Some(plan);
+        if let Some(action) = timed_out(self.snapshot, &waited_for, self.now) {
+            return Some(action);
         }
-        Some(Plan::Terminate(Termination {
+        Some(Action::Terminate(Termination {
             instance: InstanceId::from(instance.id.as_str()),
             node: node.map(|node| node.meta.key.name.clone()),
             drained: drains,
@@ -140,36 +135,28 @@ impl<'a> Replacing<'a> {
         Ok(may.then_some(*first))
     }
 
-    fn begin(&self, instance: &RecycledInstance) -> Plan {
+    fn begin(&self, instance: &RecycledInstance) -> Action {
         let drains = self.snapshot.settings.drain && self.snapshot.node(&instance.id).is_some();
         let state = if drains { InstanceState::Draining } else { InstanceState::Terminating };
         self.store(instance, state)
     }
 
-    fn drain_or_wait(&self, why: &str) -> Plan {
-        let (mut drains, mut pauses) = (Vec::new(), Vec::new());
-        for instance in self.at(InstanceState::Draining) {
-            let Some(plan) = self.drain_plan(instance) else { continue };
-            let left = self.snapshot.settings.drain_timeout.saturating_sub(self.lasted(instance));
-            pauses.push(plan.again.unwrap_or(self.snapshot.settings.poll).min(left));
-            if plan.has_effects() {
-                drains.push((InstanceId::from(instance.id.as_str()), plan));
-            }
-        }
-        match pauses.into_iter().min() {
-            Some(_) if !drains.is_empty() => Plan::Drain(drains),
-            Some(pause) => Plan::Wait { pause, why: messages::DRAINING.to_owned() },
+    fn drain_or_wait(&self, why: &str) -> Action {
+        let Settings { drain_timeout, poll, .. } = self.snapshot.settings;
+        let pauses = self.at(InstanceState::Draining).filter_map(|instance| {
+            let left = drain_timeout.saturating_sub(self.lasted(instance));
+            Some(self.drain(instance)?.again.unwrap_or(poll).min(left))
+        });
+        match pauses.min() {
+            Some(_) if self.drains.values().any(drain::Plan::has_effects) => Action::Drain,
+            Some(pause) => Action::Wait { pause, why: messages::DRAINING.to_owned() },
             None => wait_or_give_up(self.snapshot, why, self.now),
         }
     }
 
     /// The next step of the drain of an instance's Node; `None` where there is nothing to drain.
-    fn drain_plan(&self, instance: &RecycledInstance) -> Option<drain::Plan> {
-        if !self.snapshot.settings.drain {
-            return None;
-        }
-        let view = self.snapshot.drains.get(&InstanceId::from(instance.id.as_str()))?;
-        Some(drain::decide(view, self.now))
+    fn drain(&self, instance: &RecycledInstance) -> Option<&'a drain::Plan> {
+        self.drains.get(&InstanceId::from(instance.id.as_str()))
     }
 
     fn lasted(&self, instance: &RecycledInstance) -> Duration {
@@ -177,7 +164,7 @@ impl<'a> Replacing<'a> {
         Duration::try_from(self.now.duration_since(since)).unwrap_or_default()
     }
 
-    fn store(&self, instance: &RecycledInstance, state: InstanceState) -> Plan {
+    fn store(&self, instance: &RecycledInstance, state: InstanceState) -> Action {
         let now = self.now;
         let mut further =
             Recycle { step_since: now, message: None, ..self.snapshot.recycle.clone() };
@@ -186,7 +173,7 @@ impl<'a> Replacing<'a> {
             let node = self.snapshot.node(&one.id).map(|node| node.meta.key.name.to_string());
             one.node = node.or(one.node.take());
         }
-        Plan::Store(Box::new(further))
+        Action::Store(Box::new(further))
     }
 
     /// How many places of the group have neither an old instance that waits nor an available one.

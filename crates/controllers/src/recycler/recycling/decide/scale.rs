@@ -7,12 +7,12 @@ use machinist_provider::node_groups::{Group, GroupChange, Lifecycle, Sizes};
 
 use super::{at, keep_marked, timed_out, wait_or_give_up};
 use crate::recycler::recycling::messages;
-use crate::recycler::recycling::plan::Plan;
+use crate::recycler::recycling::plan::Action;
 use crate::recycler::recycling::snapshot::{
     Snapshot, has_a_place, member, obstacle, stays, weight,
 };
 
-pub(super) fn down(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
+pub(super) fn down(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Action {
     let recycle = &snapshot.recycle;
     if group.sizes == Sizes::ZERO {
         return at(snapshot, Step::Emptying, now);
@@ -22,21 +22,21 @@ pub(super) fn down(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
         return at(snapshot, Step::Restoring, now);
     }
     if group.sizes != recycle.original {
-        return Plan::Store(Box::new(Recycle { original: group.sizes, ..recycle.clone() }));
+        return Action::Store(Box::new(Recycle { original: group.sizes, ..recycle.clone() }));
     }
     if let Some(why) = obstacle(group) {
         return wait_or_give_up(snapshot, &why, now);
     }
-    if let Some(plan) = timed_out(snapshot, messages::SCALE_DOWN_FAILS, now) {
-        return plan;
+    if let Some(action) = timed_out(snapshot, messages::SCALE_DOWN_FAILS, now) {
+        return action;
     }
-    if let Some(plan) = keep_marked(snapshot, group, now) {
-        return plan;
+    if let Some(action) = keep_marked(snapshot, group, now) {
+        return action;
     }
-    Plan::Change(GroupChange::Resize { from: group.sizes, to: Sizes::ZERO })
+    Action::Change(GroupChange::Resize { from: group.sizes, to: Sizes::ZERO })
 }
 
-pub(super) fn empty(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
+pub(super) fn empty(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Action {
     // An instance in Standby is not terminated by the scale-down.
     let here = |id: &str| {
         member(group, id)
@@ -50,17 +50,17 @@ pub(super) fn empty(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan 
 }
 
 /// Restores the sizes. This is never given up.
-pub(super) fn restore(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
+pub(super) fn restore(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Action {
     let target = restored(group.sizes, snapshot.recycle.original);
     if group.sizes == target {
         let failed = snapshot.recycle.failure.is_some();
         let next = if failed { Step::Releasing } else { Step::Refilling };
         return at(snapshot, next, now);
     }
-    Plan::Change(GroupChange::Resize { from: group.sizes, to: target })
+    Action::Change(GroupChange::Resize { from: group.sizes, to: target })
 }
 
-pub(super) fn refill(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Plan {
+pub(super) fn refill(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Action {
     let old = |id: &str| snapshot.recycle.instances.iter().any(|instance| instance.id == id);
     let new = group.members.iter().filter(|member| !old(&member.id.0));
     if weight(new.filter(|member| snapshot.is_available(member))) >= group.sizes.desired {

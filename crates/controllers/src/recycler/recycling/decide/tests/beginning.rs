@@ -133,7 +133,7 @@ fn a_text_that_belongs_to_no_stored_recycle_is_taken_up_again() {
     }
     assert_eq!(steps, [Step::ScalingDown, Step::Emptying, Step::Restoring]);
     let to = Sizes { min: 1, max: 5, desired: 3 };
-    assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Resize { from: Sizes::ZERO, to }));
+    assert_eq!(decide(&base, now()), Action::Change(GroupChange::Resize { from: Sizes::ZERO, to }));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn the_plan_is_on_the_group_before_anything_else_is_done() {
     {
         let mut base = snapshot(strategy, Step::Planned, &THREE);
         let text = base.group_mut().mark.take().unwrap();
-        assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Mark(text.clone())));
+        assert_eq!(decide(&base, now()), Action::Change(GroupChange::Mark(text.clone())));
         base.group_mut().mark = Some(text);
         assert_eq!(step(decide(&base, now())), first);
     }
@@ -203,6 +203,6 @@ fn a_text_that_was_taken_off_is_written_again_before_anything_is_done() {
     {
         let mut base = snapshot(strategy, step, &THREE);
         let text = base.group_mut().mark.take().unwrap();
-        assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Mark(text)));
+        assert_eq!(decide(&base, now()), Action::Change(GroupChange::Mark(text)));
     }
 }

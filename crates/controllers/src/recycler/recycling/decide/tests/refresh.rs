@@ -6,7 +6,7 @@ fn a_refresh_is_started_once_followed_and_ended() {
     base.recycle.refresh_before = Some("r-0".to_owned());
     base.group_mut().mark = Some(base.text());
     base.group_mut().refresh = Some(refresh("r-0", RefreshStatus::Successful));
-    let start = Plan::Change(GroupChange::StartRefresh { min_healthy: 66 });
+    let start = Action::Change(GroupChange::StartRefresh { min_healthy: 66 });
     assert_eq!(decide(&base, now()), start, "an earlier refresh is not ours");
     base.group_mut().refresh = Some(refresh("r-1", RefreshStatus::InProgress));
     assert!(waits_for(&decide(&base, now())).contains("r-1 is at 30%"));
@@ -31,7 +31,7 @@ fn a_refresh_that_fails_or_takes_too_long_is_given_up_and_stopped() {
     let mut base = snapshot(Strategy::InstanceRefresh, Step::Refreshing, &THREE);
     base.group_mut().refresh = Some(refresh("r-1", RefreshStatus::InProgress));
     base.recycle = stored_plan(decide(&base, after(20 * 60)));
-    assert_eq!(decide(&base, after(20 * 60)), Plan::Change(GroupChange::CancelRefresh));
+    assert_eq!(decide(&base, after(20 * 60)), Action::Change(GroupChange::CancelRefresh));
     base.group_mut().refresh = Some(refresh("r-1", RefreshStatus::Cancelling));
     assert_eq!(step(decide(&base, after(20 * 60))), Step::Unmarking);
 }

@@ -9,14 +9,15 @@ fn one_instance_after_the_other_is_drained_terminated_and_replaced() {
     assert!(first.instances[1..].iter().all(|one| one.state == InstanceState::Waiting));
     base.recycle = first;
     drain_view(&mut base, "i-1", vec![pod()]);
-    let Plan::Drain(drains) = decide(&base, now()) else { panic!("not drained") };
-    assert_eq!(drains[0].0, InstanceId::from("i-1"));
+    let plan = super::super::decide(&base, now());
+    assert_eq!(plan.action, Action::Drain);
+    assert!(plan.drains[&InstanceId::from("i-1")].has_effects());
     drain_view(&mut base, "i-1", Vec::new());
     base.recycle = stored_plan(decide(&base, after(5)));
     assert_eq!(base.recycle.instances[0].state, InstanceState::Terminating);
     let gone =
         Termination { instance: "i-1".into(), node: Some("node-of-i-1".into()), drained: true };
-    assert_eq!(decide(&base, after(6)), Plan::Terminate(gone));
+    assert_eq!(decide(&base, after(6)), Action::Terminate(gone));
     base.group_mut().members[0].lifecycle = Lifecycle::Terminating;
     assert!(waits_for(&decide(&base, after(7))).contains("not ready"));
     base.group_mut().members.remove(0);
@@ -47,11 +48,11 @@ fn when_all_are_gone_and_the_group_is_whole_the_text_comes_off() {
     }
     base.recycle = stored_plan(decide(&base, now()));
     assert_eq!(base.recycle.step, Step::Unmarking);
-    assert_eq!(decide(&base, now()), Plan::Change(GroupChange::Unmark));
+    assert_eq!(decide(&base, now()), Action::Change(GroupChange::Unmark));
     base.group_mut().mark = None;
     base.recycle = stored_plan(decide(&base, now()));
     assert_eq!(base.recycle.step, Step::Succeeded);
-    assert_eq!(decide(&base, now()), Plan::Over);
+    assert_eq!(decide(&base, now()), Action::Over);
 }
 
 #[test]
@@ -60,7 +61,7 @@ fn never_more_are_missing_than_may_be() {
         let mut base = snapshot(Strategy::Replace, Step::Replacing, &["i-1", "i-2", "i-3", "i-4"]);
         base.settings = Settings { max_unavailable: max, drain: false, ..base.settings };
         let mut begun = 0;
-        while let Plan::Store(further) = decide(&base, now()) {
+        while let Action::Store(further) = decide(&base, now()) {
             base.recycle = *further;
             begun += 1;
             // Whether it has been terminated yet or not, it is missing.
@@ -88,7 +89,7 @@ fn unavailable_instances_are_replaced_first_and_one_at_a_time() {
     assert_eq!(first.instances[1].state, InstanceState::Draining, "i-2 is not ready");
     base.recycle = first;
     drain_view(&mut base, "i-2", vec![pod()]);
-    assert!(matches!(decide(&base, now()), Plan::Drain(_)), "and i-3 has to wait");
+    assert!(matches!(decide(&base, now()), Action::Drain), "and i-3 has to wait");
 }
 
 #[test]
@@ -164,7 +165,7 @@ fn an_instance_without_a_node_or_without_drain_is_terminated_at_once() {
     let next = stored_plan(decide(&base, now()));
     assert_eq!(next.instances[0].state, InstanceState::Terminating);
     base.recycle = next;
-    let Plan::Terminate(departure) = decide(&base, now()) else { panic!() };
+    let Action::Terminate(departure) = decide(&base, now()) else { panic!() };
     assert_eq!(departure.node, None);
     let mut base = replacing();
     base.settings.drain = false;
@@ -178,7 +179,7 @@ fn a_node_that_came_late_or_was_uncordoned_is_drained_first() {
     let back = stored_plan(decide(&base, now()));
     assert_eq!(back.instances[0].state, InstanceState::Draining);
     base.nodes.insert("i-1".into(), cordoned_node("i-1", None));
-    assert!(matches!(decide(&base, now()), Plan::Terminate(_)));
+    assert!(matches!(decide(&base, now()), Action::Terminate(_)));
 }
 
 #[test]
@@ -233,7 +234,7 @@ fn a_drain_that_a_budget_blocks_ends_the_recycle_and_the_node_gets_its_pods_back
     set(&mut base, "i-1", InstanceState::Draining);
     drain_view(&mut base, "i-1", vec![pod()]);
     base.recycle.message = Some("node-of-i-1: d/p: the budget b allows none".to_owned());
-    assert!(matches!(decide(&base, after(59)), Plan::Drain(_)));
+    assert!(matches!(decide(&base, after(59)), Action::Drain));
     let (step, failure, why) = failed(decide(&base, after(60)));
     assert_eq!((step, failure), (Step::Releasing, RecycleFailure::DrainTimedOut));
     assert!(
@@ -242,7 +243,7 @@ fn a_drain_that_a_budget_blocks_ends_the_recycle_and_the_node_gets_its_pods_back
     );
     base.recycle = stored_plan(decide(&base, after(60)));
     let release =
-        Plan::Release { node: base.nodes[&InstanceId::from("i-1")].meta.clone(), uncordon: true };
+        Action::Release { node: base.nodes[&InstanceId::from("i-1")].meta.clone(), uncordon: true };
     assert_eq!(decide(&base, after(61)), release);
     base.nodes.insert("i-1".into(), node("i-1"));
     assert_eq!(super::tests::step(decide(&base, after(62))), Step::Unmarking);
@@ -254,7 +255,7 @@ fn a_cordon_that_was_there_before_stays() {
     base.recycle.failure = Some(RecycleFailure::TimedOut);
     set(&mut base, "i-1", InstanceState::Draining);
     base.nodes.insert("i-1".into(), cordoned_node("i-1", Some(drain_mark(false))));
-    assert!(matches!(decide(&base, now()), Plan::Release { uncordon: false, .. }));
+    assert!(matches!(decide(&base, now()), Action::Release { uncordon: false, .. }));
     // A Node is not released if its instance is terminating, or if another drain cordoned it.
     let started = base.recycle.started - Duration::from_secs(1);
     let theirs = crate::drain::Mark { started, cordoned: true };
@@ -295,7 +296,7 @@ fn places_count_by_the_weight_of_instances() {
     assert_eq!(next.instances[0].state, InstanceState::Draining, "nothing is missing");
     base.recycle = next;
     drain_view(&mut base, "i-1", vec![pod()]);
-    assert!(matches!(decide(&base, now()), Plan::Drain(_)), "the next has to wait");
+    assert!(matches!(decide(&base, now()), Action::Drain), "the next has to wait");
     for id in THREE {
         set(&mut base, id, InstanceState::Gone);
     }

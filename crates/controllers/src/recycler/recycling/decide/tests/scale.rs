@@ -6,7 +6,7 @@ fn to_zero_and_back() {
     let full = base.group_mut().sizes;
     assert_eq!(
         decide(&base, now()),
-        Plan::Change(GroupChange::Resize { from: full, to: Sizes::ZERO })
+        Action::Change(GroupChange::Resize { from: full, to: Sizes::ZERO })
     );
     base.group_mut().sizes = Sizes::ZERO;
     base.recycle = stored_plan(decide(&base, now()));
@@ -24,7 +24,7 @@ fn to_zero_and_back() {
     assert_eq!(base.recycle.step, Step::Restoring);
     assert_eq!(
         decide(&base, now()),
-        Plan::Change(GroupChange::Resize { from: Sizes::ZERO, to: full })
+        Action::Change(GroupChange::Resize { from: Sizes::ZERO, to: full })
     );
     base.group_mut().sizes = full;
     base.group_mut().members.clear();
@@ -44,7 +44,7 @@ fn sizes_that_somebody_sets_before_or_while_the_group_is_at_zero_are_kept() {
     base.group_mut().sizes = Sizes { min: 2, max: 9, desired: 4 };
     base.recycle = stored_plan(decide(&base, now()));
     assert_eq!(base.recycle.original, Sizes { min: 2, max: 9, desired: 4 });
-    let Plan::Change(GroupChange::Mark(text)) = decide(&base, now()) else {
+    let Action::Change(GroupChange::Mark(text)) = decide(&base, now()) else {
         panic!("the text is outdated")
     };
     assert!(text.contains("2/9/4"), "{text}");
@@ -70,7 +70,7 @@ fn sizes_that_somebody_sets_before_or_while_the_group_is_at_zero_are_kept() {
             assert_eq!(step(plan), Step::Refilling);
         } else {
             let (from, to) = (sizes(found), sizes(back));
-            assert_eq!(plan, Plan::Change(GroupChange::Resize { from, to }));
+            assert_eq!(plan, Action::Change(GroupChange::Resize { from, to }));
         }
     }
 }
@@ -87,13 +87,13 @@ fn whatever_fails_at_zero_the_sizes_come_back_first() {
     let late = after(20 * 60 * 1000);
     assert_eq!(
         decide(&base, late),
-        Plan::Change(GroupChange::Resize { from: Sizes::ZERO, to: full })
+        Action::Change(GroupChange::Resize { from: Sizes::ZERO, to: full })
     );
     base.group_mut().sizes = full;
     base.recycle = stored_plan(decide(&base, late));
     assert_eq!(base.recycle.step, Step::Releasing);
     base.recycle = stored_plan(decide(&base, late));
-    assert_eq!(decide(&base, late), Plan::Change(GroupChange::Unmark));
+    assert_eq!(decide(&base, late), Action::Change(GroupChange::Unmark));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_text_alone_does_not_scale_a_group_down_twice() {
 fn a_size_that_is_still_zero_is_set_back_whatever_somebody_did_to_the_others() {
     let found = Sizes { min: 0, max: 5, desired: 0 };
     let to = Sizes { min: 1, max: 5, desired: 3 };
-    let back = Plan::Change(GroupChange::Resize { from: found, to });
+    let back = Action::Change(GroupChange::Resize { from: found, to });
     // The status is lost, and nothing of what was there is left.
     let mut base = snapshot(Strategy::ScaleToZero, Step::ScalingDown, &THREE);
     (base.group_mut().sizes, base.group_mut().members) = (found, Vec::new());
