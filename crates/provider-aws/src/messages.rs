@@ -6,6 +6,9 @@ use machinist_domain::texts;
 use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::cloud::MachineRef;
 use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
+pub(crate) use machinist_provider::messages::{
+    instance_state, may_still_appear, no_instance, not_listed_yet, not_prepared, tags_differ,
+};
 use machinist_provider::node_groups::{GroupName, GroupRef, InstanceId};
 
 use crate::errors::AwsError;
@@ -26,10 +29,6 @@ pub(crate) const NO_SECURITY_GROUPS: &str = "securityGroups must not be empty";
 pub(crate) const SPEC_EDITED: &str = "retrying with the edited spec";
 pub(crate) const FILTERS_MATCH_OTHERS: &str =
     "retrying because the spec's filters match other resources now";
-pub(crate) const INSTANCE_NOT_LISTED: &str =
-    "instance not found yet; EC2 lists new instances with a delay";
-pub(crate) const MAY_STILL_APPEAR: &str =
-    "instance not found; waiting in case EC2 lists it with a delay";
 pub(crate) const REPEATING_HOST_REQUESTS: &str = "permission ec2:DescribeHosts is missing, so dedicated hosts \
      cannot be listed; grant it. Until then the last allocations are repeated with their tokens, \
      and their hosts released";
@@ -75,7 +74,6 @@ texts! {
         "{field}: {count} tags in total (spec, cluster and machinist); EC2 allows {MAX_TAGS}";
     pub(crate) fn unknown_launch_format(attempt: u32) =
         "status.providerStatus.launch of attempt {attempt} has an unknown format";
-    pub(crate) fn not_prepared(attempt: u32) = "attempt {attempt} is not prepared";
     pub(crate) fn region_changed(spec: &str, stored: &str) =
         "placement.region is {spec}, but this Machine was launched in {stored}; restore it or delete the Machine";
     pub(crate) fn invalid_platform_status(error: &serde_json::Error) =
@@ -84,9 +82,7 @@ texts! {
         "{error}; {} see nothing with tag {} in {}, so they may belong to another AWS account; \
          fix them, or add the tag to a security group or subnet of the cluster",
         credentials_text(&machine.access), cluster_tags(machine).join(" or "), machine.access.region;
-    pub(crate) fn no_instance(machine: &MachineRef) = "Machine {} has no instance", machine.key;
     pub(crate) fn terminating(ids: &[String]) = "terminating instance {}", ids.join(", ");
-    pub(crate) fn instance_state(id: &str, state: &str) = "instance {id} is {state}";
     pub(crate) fn host_not_released(host: &str, why: &str) =
         "dedicated host {host} is not released yet: {why}";
     pub(crate) fn hosts_unknown(error: &str) =
@@ -177,10 +173,6 @@ pub(crate) fn maybe_own_instance(id: &str, machine: &MachineRef, other: Option<&
              otherwise remove its id from spec.providerID and status.providerStatus.instanceId"
         ),
     }
-}
-
-pub(crate) fn tags_differ<'a>(names: impl Iterator<Item = &'a String>) -> String {
-    format!("tags differ: {}", names.map(String::as_str).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -275,27 +267,21 @@ mod tests {
         add("launch", user_data_missing(&data, "userData"));
         add("launch", too_many_tags("tags", 51));
         add("launch", unknown_launch_format(2));
-        add("launch", not_prepared(2));
         add("launch", region_changed("eu-west-1", "us-east-1"));
         add("launch", invalid_platform_status(&bad));
         add("launch", format!("…; {SPEC_EDITED}"));
         add("launch", format!("…; {FILTERS_MATCH_OTHERS}"));
         add("launch", wrong_account("…", &machine));
-        add("describe", INSTANCE_NOT_LISTED.to_owned());
         add("describe", foreign_instance("i-1", &machine, Some("uid-2")));
         add("describe", foreign_instance("i-1", &machine, None));
         let subnet = AccountMark::Subnet("subnet-1".to_owned());
         for mark in [AccountMark::Account("123"), subnet, AccountMark::ClusterTag] {
             add("describe, delete", account_not_visible(&machine, &mark));
         }
-        add("update", no_instance(&machine));
-        add("drift", tags_differ(["Name".to_owned(), "team".to_owned()].iter()));
         add("drift", not_registered(&["api".to_owned(), "ingress".to_owned()]));
         add("drift, delete", load_balancer_failed("api", "…"));
         add("drift, update", no_target_group("api"));
         add("delete", terminating(&["i-1".to_owned(), "i-2".to_owned()]));
-        add("delete", instance_state("i-1", "shutting-down"));
-        add("delete", MAY_STILL_APPEAR.to_owned());
         add("delete", maybe_own_instance("i-1", &machine, Some("uid-2")));
         add("delete", maybe_own_instance("i-1", &machine, None));
         add("delete", load_balancers_unknown("…"));

@@ -7,6 +7,7 @@
 
 pub mod client;
 pub mod kubelet;
+mod messages;
 mod provider;
 pub mod server;
 pub mod spec;

@@ -9,8 +9,8 @@ use machinist_provider::spec::{self, Problem, SpecError, SpecHalf, SpecKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::types;
 use crate::wire::Failures;
+use crate::{messages, types};
 
 pub const GROUP: &str = "sim.machinist.dev";
 pub const KIND: &str = "SimMachineProviderConfig";
@@ -72,32 +72,26 @@ impl SimMachineProviderConfig {
                 Err(SpecError::ForeignKind { kind: kind.clone(), known: KINDS.to_vec() })
             }
             _ if config.instance_type.is_empty() => {
-                Err(Problem::at("instanceType", "is required").into())
+                Err(Problem::at("instanceType", messages::REQUIRED).into())
             }
             _ => Ok(config),
         }
     }
 
     fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        if types::capacity(&self.instance_type).is_none() {
-            let known = types::names().collect::<Vec<_>>().join(", ");
-            problems.push(Problem::at("instanceType", format!("must be one of {known}")));
-        }
-        if self.region.is_empty() || self.region.contains('/') {
-            problems.push(Problem::at("region", "must be a name without slashes"));
-        }
-        if self.zone.as_deref().is_some_and(|zone| !types::ZONES.contains(&zone)) {
-            let known = types::ZONES.join(", ");
-            problems.push(Problem::at("zone", format!("must be one of {known}")));
-        }
-        if self.root_volume_gib == 0 {
-            problems.push(Problem::at("rootVolumeGiB", "must be at least 1"));
-        }
-        if self.data_volume_gib == Some(0) {
-            problems.push(Problem::at("dataVolumeGiB", "must be at least 1, or left out"));
-        }
-        problems
+        let names: Vec<_> = types::names().collect();
+        let bad_type = !names.contains(&self.instance_type.as_str());
+        let bad_region = self.region.is_empty() || self.region.contains('/');
+        let bad_zone = self.zone.as_deref().is_some_and(|zone| !types::ZONES.contains(&zone));
+        let rules = [
+            (bad_type, "instanceType", messages::choice(&names)),
+            (bad_region, "region", messages::REGION.to_owned()),
+            (bad_zone, "zone", messages::choice(&types::ZONES)),
+            (self.root_volume_gib == 0, "rootVolumeGiB", messages::ROOT_VOLUME.to_owned()),
+            (self.data_volume_gib == Some(0), "dataVolumeGiB", messages::DATA_VOLUME.to_owned()),
+        ];
+        let broken = rules.into_iter().filter(|(is_broken, ..)| *is_broken);
+        broken.map(|(_, path, text)| Problem::at(path, text)).collect()
     }
 }
 

@@ -2,11 +2,32 @@
 
 use std::fmt;
 
+use machinist_domain::key::ObjectKey;
+use machinist_domain::texts;
+
 use crate::node_groups::GroupError;
 use crate::spec::SpecError;
 
 /// Why a binary without a provider of node groups cannot recycle.
 pub const NO_NODE_GROUPS: &str = "no provider of this binary supports node groups";
+
+texts! {
+    /// Of a request for an attempt whose launch is not stored.
+    pub fn not_prepared(attempt: u32) = "attempt {attempt} is not prepared";
+    /// Of an update without anything to update.
+    pub fn no_instance(machine: &ObjectKey) = "Machine {machine} has no instance";
+    /// What a deletion waits for.
+    pub fn instance_state(id: &str, state: &str) = "instance {id} is {state}";
+    /// While an instance that was requested may still appear.
+    pub fn not_listed_yet(cloud: &str) = "instance not found yet; {cloud} lists new instances with a delay";
+    /// The same during a deletion. Without the remaining time: a changing text would be a write each time.
+    pub fn may_still_appear(cloud: &str) = "instance not found; waiting in case {cloud} lists it with a delay";
+}
+
+/// How an instance differs from its spec.
+pub fn tags_differ<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    format!("tags differ: {}", names.map(String::as_str).collect::<Vec<_>>().join(", "))
+}
 
 impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,10 +80,19 @@ mod tests {
             GroupError::Changed { found: Sizes { min: 1, max: 5, desired: 3 } },
             GroupError::RefreshRunning,
         ];
+        let calls = [
+            not_prepared(2),
+            no_instance(&ObjectKey::new("ns", "worker-1")),
+            instance_state("i-1", "shutting-down"),
+            not_listed_yet("EC2"),
+            may_still_appear("EC2"),
+            tags_differ(["Name", "team"].map(str::to_owned).iter()),
+        ];
         let mut rows: Vec<_> =
             specs.iter().map(|error| ("provider spec", "", error.to_string())).collect();
         rows.extend(groups.iter().map(|error| ("node group", "", error.to_string())));
         rows.push(("node group", "", NO_NODE_GROUPS.to_owned()));
+        rows.extend(calls.map(|text| ("cloud call", "", text)));
         insta::assert_snapshot!("messages", message_table(&rows));
     }
 }

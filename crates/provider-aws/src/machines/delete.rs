@@ -47,7 +47,7 @@ impl Ec2Machines {
         let seen = own.iter().any(|found| is_the_last(found, machine));
         if !seen && self.may_still_appear(machine, asked).is_some() {
             // Without the remaining time: a changing text would be a write each time.
-            return Ok(Deletion::UnderWay(messages::MAY_STILL_APPEAR.to_owned()));
+            return Ok(Deletion::UnderWay(messages::may_still_appear("EC2")));
         }
         // A visible foreign instance proves the account.
         if !seen && foreign.is_none() {

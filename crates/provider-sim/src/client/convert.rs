@@ -3,6 +3,7 @@ use serde_json::Value;
 
 use super::launch::{Launch, known_id, token, wanted_tags};
 use super::own;
+use crate::messages;
 use crate::wire::{self, State};
 
 pub(super) fn instance(found: &wire::Instance, machine: Option<&MachineRef>) -> Instance {
@@ -47,7 +48,7 @@ fn drift(found: &wire::Instance, machine: &MachineRef) -> Option<String> {
     let wanted = wanted_tags(machine).into_iter();
     let differing = wanted.filter(|(tag, value)| found.tags.get(tag) != Some(value));
     let tags: Vec<_> = differing.map(|(tag, _)| tag).collect();
-    (!tags.is_empty()).then(|| format!("tags differ: {}", tags.join(", ")))
+    (!tags.is_empty()).then(|| messages::tags_differ(tags.iter()))
 }
 
 /// The current instance: the known one, else one that exists, else that of the current attempt. Leftovers of earlier

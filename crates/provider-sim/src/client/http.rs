@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{SimClient, not_called};
+use crate::messages;
 use crate::wire::{Code, Refusal};
 
 const AGENT: &str = concat!("machinist-sim/", env!("CARGO_PKG_VERSION"));
@@ -51,8 +52,7 @@ impl SimClient {
         let timeout = self.parts.timings.request;
         let answer = tokio::time::timeout(timeout, self.exchange(to, method, path, body));
         let answer = answer.await.unwrap_or_else(|_| {
-            let message = format!("the simulated cloud did not respond within {timeout:?}");
-            Err(CloudError::new(ErrorClass::Unavailable, message))
+            Err(CloudError::new(ErrorClass::Unavailable, messages::timed_out(timeout)))
         });
         let result = answer.and_then(|answer| read(&answer));
         let word = result.as_ref().map_or_else(|error| error.category().as_str(), |_| "ok");
@@ -94,8 +94,7 @@ pub(super) fn json(body: &impl Serialize) -> Result<Bytes, CloudError> {
 fn read<T: DeserializeOwned>(answer: &Response<Bytes>) -> Result<T, CloudError> {
     if answer.status().is_success() {
         return serde_json::from_slice(answer.body()).map_err(|error| {
-            let message = format!("the simulated cloud sent an invalid response: {error}");
-            CloudError::new(ErrorClass::Unexpected, message)
+            CloudError::new(ErrorClass::Unexpected, messages::bad_response(&error))
         });
     }
     let retry_after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
@@ -104,15 +103,14 @@ fn read<T: DeserializeOwned>(answer: &Response<Bytes>) -> Result<T, CloudError> 
 }
 
 fn unsent(error: &dyn std::error::Error) -> CloudError {
-    not_called(ErrorClass::Unexpected, format!("cannot send the request: {error}"))
+    not_called(ErrorClass::Unexpected, messages::not_sent(error))
 }
 
 /// The effect is unclear.
 fn lost(error: &(dyn std::error::Error + 'static)) -> CloudError {
     let causes = std::iter::successors(Some(error), |&error| error.source());
     let causes: Vec<_> = causes.map(ToString::to_string).collect();
-    let message = format!("the simulated cloud did not respond: {}", causes.join(": "));
-    CloudError::new(ErrorClass::Unavailable, message)
+    CloudError::new(ErrorClass::Unavailable, messages::no_response(&causes))
 }
 
 /// By code; a response of a proxy has only a status.
@@ -133,10 +131,7 @@ fn refused(status: StatusCode, body: &[u8], retry_after: Option<Duration>) -> Cl
             _ => ErrorClass::Unexpected,
         },
     };
-    let message = match refusal {
-        Some(Refusal { code, message }) => format!("{code:?}: {message}"),
-        None => format!("the simulated cloud responded with {status}"),
-    };
+    let message = refusal.as_ref().map_or_else(|| messages::bad_status(status), messages::refused);
     CloudError { retry_after, ..CloudError::new(class, message) }
 }
 

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::not_called;
 use crate::spec::SimMachineProviderConfig;
-use crate::types;
 use crate::wire::{CreateInstance, Name};
+use crate::{messages, types};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -56,8 +56,7 @@ impl Launch {
     pub(super) fn of(machine: &MachineRef) -> Result<Self, CloudError> {
         let stored = Self::stored(&machine.status);
         stored.filter(|launch| launch.attempt == machine.attempt).ok_or_else(|| {
-            let message = format!("attempt {} is not prepared", machine.attempt);
-            not_called(ErrorClass::Unexpected, message)
+            not_called(ErrorClass::Unexpected, messages::not_prepared(machine.attempt))
         })
     }
 

@@ -25,6 +25,7 @@ use machinist_provider::parts::Parts;
 
 use self::http::{Address, Http};
 use self::launch::{Launch, known_id};
+use crate::messages;
 use crate::wire::{self, ChangeTags, Page, State};
 
 /// The maximum number of machines per request: their uids are in the URL.
@@ -48,20 +49,16 @@ impl SimClient {
         let endpoint =
             self.endpoint.clone().or_else(|| access.endpoint.as_deref().map(str::to_owned));
         // The Machine's spec is not wrong, so it must not fail for good.
-        let endpoint = endpoint.ok_or_else(|| {
-            let message = "the simulated cloud has no endpoint; set MACHINIST_SIM_ENDPOINT";
-            not_called(ErrorClass::Unavailable, message)
-        })?;
+        let endpoint =
+            endpoint.ok_or_else(|| not_called(ErrorClass::Unavailable, messages::NO_ENDPOINT))?;
         let bearer = match &access.credentials {
             Credentials::Ambient => None,
             Credentials::Secret { key, .. } => {
                 let secret =
                     self.parts.secrets.read(key).await.map_err(|failure| unread(&failure))?;
                 let token = secret.text("token").map(str::to_owned);
-                Some(token.ok_or_else(|| {
-                    let message = format!("Secret {key} has no key \"token\"");
-                    not_called(ErrorClass::Unauthorised, message)
-                })?)
+                let missing = || not_called(ErrorClass::Unauthorised, messages::no_token(key));
+                Some(token.ok_or_else(missing)?)
             }
         };
         Ok(Address { endpoint: endpoint.trim_end_matches('/').to_owned(), bearer })
@@ -113,11 +110,10 @@ impl SimClient {
             && let Some(owner) = instance.tags.get(TAG_MACHINE_UID)
             && **owner != *machine.uid.0
         {
-            let id = &instance.id;
             return ObservedInstance::Unknown(Failure {
                 category: Category::InvalidConfiguration,
                 retry: Retry::OnChange,
-                message: format!("instance {id} belongs to the Machine with uid {owner}"),
+                message: messages::foreign_instance(&instance.id, owner),
             });
         }
         if let Some(instance) = convert::current(found, machine) {
@@ -130,8 +126,7 @@ impl SimClient {
                 category: Category::Unavailable,
                 // Not an error: it is too early to be certain.
                 retry: Retry::Again(wait),
-                message: "instance not found yet; the cloud lists new instances with a delay"
-                    .to_owned(),
+                message: messages::not_listed_yet(messages::CLOUD),
             }),
         }
     }
@@ -156,7 +151,7 @@ impl SimClient {
             instance = self.send("delete", to, Method::DELETE, &path, Bytes::new()).await?;
         }
         if instance.state != State::Terminated {
-            return Ok(Some(format!("instance {} is {}", instance.id, instance.state.as_str())));
+            return Ok(Some(messages::instance_state(&instance.id, instance.state.as_str())));
         }
         for volume in &instance.volumes {
             let path = format!("/v1/volumes/{}", volume.id);
@@ -229,8 +224,7 @@ impl Cloud for SimClient {
             let found = self.find(&to, &[machine]).await?;
             let current = convert::current(&found, machine).filter(|found| found.is_left());
             let current = current.ok_or_else(|| {
-                let message = format!("Machine {} has no instance", machine.key);
-                CloudError::new(ErrorClass::NotFound, message)
+                CloudError::new(ErrorClass::NotFound, messages::no_instance(&machine.key))
             })?;
             let seen = convert::instance(current, Some(machine));
             if seen.drift.is_none() {
@@ -256,9 +250,7 @@ impl Cloud for SimClient {
             }
             let seen = own(&found, machine).any(|found| is_the_last(found, machine));
             if !seen && self.may_still_appear(machine).is_some() {
-                // Without the remaining time: a changing text would be a write each time.
-                let message = "instance not found; waiting in case the cloud lists it with a delay";
-                return Ok(Deletion::UnderWay(message.to_owned()));
+                return Ok(Deletion::UnderWay(messages::may_still_appear(messages::CLOUD)));
             }
             self.absences.forget(&machine.uid);
             Ok(Deletion::Gone)

@@ -119,7 +119,7 @@ impl All {
         let node = match node::node(instance, self.options.kwok, now) {
             Ok(node) => node,
             Err(error) => {
-                tracing::error!(%error, instance = instance.id, "no Node can be made of this");
+                tracing::error!(%error, instance = instance.id, "cannot create its Node");
                 return false;
             }
         };
@@ -162,11 +162,11 @@ impl All {
         for _ in 0..TRIES {
             match work().await {
                 Ok(done) => return done,
-                Err(error) => tracing::debug!(%error, instance = id, "the kubelet tries again"),
+                Err(error) => tracing::debug!(%error, instance = id, "the kubelet retries"),
             }
             tokio::time::sleep(PAUSE).await;
         }
-        tracing::warn!(instance = id, "the kubelet gave up on its Node");
+        tracing::warn!(instance = id, "the kubelet cannot write its Node; giving up");
         false
     }
 }

@@ -8,8 +8,8 @@ use machinist_domain::conditions::whole_seconds;
 use machinist_domain::shape::Capacity;
 use serde_json::{Value, json};
 
-use crate::types;
 use crate::wire::Instance;
+use crate::{messages, types};
 
 const KWOK: (&str, &str) = ("kwok.x-k8s.io/node", "fake");
 const PODS: u32 = 250;
@@ -76,7 +76,7 @@ fn resources(capacity: &Capacity) -> Value {
 pub(super) fn ready(now: jiff::Timestamp) -> Value {
     json!({
         "type": NODE_CONDITION_READY, "status": "True", "reason": "KubeletReady",
-        "message": "kubelet is posting ready status",
+        "message": messages::NODE_READY,
         "lastHeartbeatTime": whole_seconds(now), "lastTransitionTime": whole_seconds(now),
     })
 }
@@ -90,7 +90,7 @@ pub(super) fn heartbeat(now: jiff::Timestamp) -> Value {
 pub(super) fn silent(now: jiff::Timestamp) -> Value {
     json!({
         "type": NODE_CONDITION_READY, "status": "Unknown", "reason": "NodeStatusUnknown",
-        "message": "Kubelet stopped posting node status.", "lastTransitionTime": whole_seconds(now),
+        "message": messages::NODE_SILENT, "lastTransitionTime": whole_seconds(now),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::messages::{DELETED, DIED};
 use crate::wire::State;
 
 /// What determines the state. Times are cloud time.
@@ -13,9 +14,6 @@ pub(super) struct Life {
     pub(super) deleted: Option<Duration>,
     pub(super) stop: Duration,
 }
-
-pub(super) const DIED: &str = "the host failed";
-pub(super) const DELETED: &str = "deleted by the user";
 
 impl Life {
     pub(super) fn state(&self, now: Duration) -> (State, Option<&'static str>) {

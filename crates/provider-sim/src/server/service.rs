@@ -11,8 +11,8 @@ use machinist_provider::cloud::ownership::TAG_CLUSTER;
 use super::SimCloud;
 use super::modes::Trouble;
 use super::store::{Record, hash};
-use crate::types;
 use crate::wire::{ChangeTags, Code, CreateInstance, Page, Refusal, State};
+use crate::{messages, types};
 
 const PAGE: usize = 1000;
 
@@ -70,7 +70,7 @@ impl SimCloud {
             ("DELETE", ["v1", "instances", id]) => ("delete", self.on_shown(id, delete)),
             ("DELETE", ["v1", "volumes", id]) => ("delete-volume", self.serve_delete_volume(id)),
             (method, _) => {
-                let message = format!("unknown operation {method} {path}");
+                let message = messages::unknown("operation", &format!("{method} {path}"));
                 ("unknown", Err(refuse(Code::NotFound, message)))
             }
         };
@@ -93,16 +93,16 @@ impl SimCloud {
         let bearer = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let bearer = bearer.and_then(|value| value.strip_prefix("Bearer "));
         let refusal = match modes.trouble {
-            Some(Trouble::Unauthorised) => refuse(Code::Unauthorised, "this account is closed"),
-            Some(Trouble::Throttled) => refuse(Code::Throttled, "too many calls"),
-            Some(Trouble::Unavailable) => refuse(Code::Unavailable, "the cloud is in trouble"),
+            Some(Trouble::Unauthorised) => refuse(Code::Unauthorised, messages::CLOSED),
+            Some(Trouble::Throttled) => refuse(Code::Throttled, messages::THROTTLED),
+            Some(Trouble::Unavailable) => refuse(Code::Unavailable, messages::UNAVAILABLE),
             Some(Trouble::Nonsense) => return Some(Outcome::ok(&"no sense in this")),
             Some(Trouble::Silence) => return Some(Outcome::Lost),
             None if modes.token.is_some() && modes.token.as_deref() != bearer => {
-                refuse(Code::Unauthorised, "the token is missing or not the right one")
+                refuse(Code::Unauthorised, messages::WRONG_TOKEN)
             }
             None if self.is_over_rate(modes.calls_per_second) => {
-                refuse(Code::Throttled, "too many calls")
+                refuse(Code::Throttled, messages::THROTTLED)
             }
             None => return None,
         };
@@ -214,10 +214,9 @@ struct Question {
 impl Question {
     fn read(query: &str) -> Result<Self, Refusal> {
         let mut question = Self::default();
-        let number = |text: &str| {
-            text.parse().map_err(|_| {
-                refuse(Code::InvalidParameter, format!("{text:?} is no number of this cloud"))
-            })
+        let invalid = |message: String| refuse(Code::InvalidParameter, message);
+        let number = |name: &str, text: &str| {
+            text.parse().map_err(|_| invalid(messages::not_a_number(name, text)))
         };
         let list = |text: &str| text.split(',').map(str::to_owned).collect();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -225,12 +224,9 @@ impl Question {
                 "ids" => question.ids = list(&value),
                 "uids" => question.uids = list(&value),
                 "cluster" => question.cluster = Some(value.into_owned()),
-                "limit" => question.limit = Some(number(&value)?),
-                "continue" => question.from = number(&value)?,
-                other => {
-                    let message = format!("unknown parameter {other:?}");
-                    return Err(refuse(Code::InvalidParameter, message));
-                }
+                "limit" => question.limit = Some(number(&name, &value)?),
+                "continue" => question.from = number(&name, &value)?,
+                other => return Err(invalid(messages::unknown("parameter", other))),
             }
         }
         Ok(question)
@@ -242,19 +238,18 @@ fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
 }
 
 fn unknown(what: &str, id: &str) -> Refusal {
-    refuse(Code::NotFound, format!("{what} {id:?} does not exist"))
+    refuse(Code::NotFound, messages::not_found(what, id))
 }
 
 fn check(request: &CreateInstance) -> Result<(), Refusal> {
-    let invalid = |message: String| Err(refuse(Code::InvalidParameter, message));
-    if request.token.is_empty() || request.metadata.name.is_empty() {
-        return invalid("token and name are required".to_owned());
-    }
-    if types::capacity(&request.instance_type).is_none() {
-        return invalid(format!("unknown instance type {:?}", request.instance_type));
-    }
-    if !types::ZONES.contains(&request.zone.as_str()) {
-        return invalid(format!("unknown zone {:?}", request.zone));
-    }
-    Ok(())
+    let message = if request.token.is_empty() || request.metadata.name.is_empty() {
+        messages::NO_NAME.to_owned()
+    } else if types::capacity(&request.instance_type).is_none() {
+        messages::unknown("instance type", &request.instance_type)
+    } else if !types::ZONES.contains(&request.zone.as_str()) {
+        messages::unknown("zone", &request.zone)
+    } else {
+        return Ok(());
+    };
+    Err(refuse(Code::InvalidParameter, message))
 }

@@ -8,6 +8,7 @@ use machinist_api::names::TAG_MACHINE_UID;
 use tokio::sync::watch;
 
 use super::life::Life;
+use crate::messages;
 use crate::wire::{Code, CreateInstance, Instance, Refusal, State, Volume};
 
 /// How long a terminated instance is listed.
@@ -57,12 +58,11 @@ impl Store {
             if self.records[number].request == request {
                 return Ok((&mut self.records[number], false));
             }
-            let message = format!("token {:?} was used for another request", request.token);
+            let message = messages::token_reused(&request.token);
             return Err(Refusal { code: Code::TokenMismatch, message });
         }
         if full {
-            let message =
-                format!("no capacity for {} in zone {}", request.instance_type, request.zone);
+            let message = messages::no_capacity(&request);
             return Err(Refusal { code: Code::InsufficientCapacity, message });
         }
         let number = self.records.len();

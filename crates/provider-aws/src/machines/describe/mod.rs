@@ -160,7 +160,7 @@ impl Ec2Machines {
                 category: Category::Unavailable,
                 // Not an error: it is too early to be certain.
                 retry: Retry::Again(wait),
-                message: messages::INSTANCE_NOT_LISTED.to_owned(),
+                message: messages::not_listed_yet("EC2"),
             }),
         }
     }
@@ -169,8 +169,9 @@ impl Ec2Machines {
         let machine = &*in_stored_region(machine);
         let look = self.look(&machine.access, &[machine]).await?;
         let found = look.finds.current(machine).filter(|found| found.exists());
-        let found = found
-            .ok_or_else(|| CloudError::new(ErrorClass::NotFound, messages::no_instance(machine)))?;
+        let found = found.ok_or_else(|| {
+            CloudError::new(ErrorClass::NotFound, messages::no_instance(&machine.key))
+        })?;
         let settings = self.cluster_settings().await?;
         let mut repaired = found.clone();
         // Load balancers first: they matter more than tags. Each is tried even if the other fails.
