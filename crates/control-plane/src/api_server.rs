@@ -13,6 +13,7 @@ use rcgen::KeyPair;
 use crate::certificates::Authority;
 use crate::etcd::Etcd;
 use crate::folder::Folder;
+use crate::messages;
 use crate::process::Process;
 
 /// Five seconds on an idle machine; builds running beside it make it slow.
@@ -125,5 +126,6 @@ async fn ready(client: &Client) -> Result<()> {
         Api::<Namespace>::all(client.clone()).get("default").await?;
         Ok(())
     };
-    tokio::time::timeout(PROBE_LIMIT, probe).await.context("no answer in time")?
+    let answer = tokio::time::timeout(PROBE_LIMIT, probe).await;
+    answer.with_context(|| messages::no_answer("/readyz", PROBE_LIMIT))?
 }

@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::LazyLock;
 
+use crate::messages;
+
 pub(crate) const OWNER: &str = "MACHINIST_OWNER";
 
 const DISMISSED: &str = "dismissed\n";
@@ -51,7 +53,7 @@ impl Guard {
             // Ctrl-C in a terminal signals the whole group; the guard must survive it.
             .process_group(0)
             .spawn()
-            .map_err(|error| io::Error::new(error.kind(), format!("cannot run sh: {error}")))?;
+            .map_err(|error| io::Error::new(error.kind(), messages::no_shell(&error)))?;
         let mut pipe = shell.stdin.take();
         if let Some(pipe) = &mut pipe {
             pipe.write_all(format!("{mark}\n").as_bytes())?;

@@ -14,7 +14,7 @@ use crate::etcd::Etcd;
 use crate::folder::Folder;
 use crate::process::on_free_port;
 use crate::version::KubernetesVersion;
-use crate::{crds, kubeconfig};
+use crate::{crds, kubeconfig, messages};
 
 const ADMIN: &str = "machinist-admin";
 
@@ -61,7 +61,8 @@ impl ControlPlane {
         let api_server_program = sources.find(Binary::KubeApiserver, options.version).await?;
         let folder = Folder::new()?;
         let guard = Guard::start(&folder.mark(), Some(folder.root()))?;
-        let authority = Authority::new().context("cannot make a certificate")?;
+        let authority =
+            Authority::new().with_context(|| messages::cannot("create", "a certificate"))?;
         let ca_pem = authority.pem();
         let ca_file = folder.write_internal("ca.crt", &ca_pem)?;
         let etcd = Etcd::start(&etcd_program, &folder, &authority, &ca_file).await?;
@@ -108,7 +109,7 @@ impl ControlPlane {
 
     /// A new client of the administrator. It belongs to the Tokio runtime that it is made in.
     pub fn client(&self) -> Result<Client> {
-        Client::try_from(self.kube_config()).context("cannot make a client")
+        Client::try_from(self.kube_config()).with_context(|| messages::cannot("create", "a client"))
     }
 
     /// Stops kube-apiserver with SIGTERM. etcd and the data stay. Does nothing when it is stopped.

@@ -7,6 +7,8 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::messages;
+
 const FIELD_MANAGER: &str = "machinist-control-plane";
 const LIMIT: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(50);
@@ -18,7 +20,7 @@ pub(crate) async fn install(client: Client, yaml: &str) -> Result<()> {
         let name = definition.name_any();
         api.patch(&name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(definition))
             .await
-            .with_context(|| format!("cannot apply {name}"))?;
+            .with_context(|| messages::cannot("apply", &name))?;
     }
     for definition in &definitions {
         wait_established(&api, &definition.name_any()).await?;
@@ -27,13 +29,12 @@ pub(crate) async fn install(client: Client, yaml: &str) -> Result<()> {
 }
 
 fn parse(yaml: &str) -> Result<Vec<CustomResourceDefinition>> {
-    let not_one = |number: usize| format!("document {number} is not a CustomResourceDefinition");
     let documents: Vec<Option<Value>> =
-        serde_saphyr::from_multiple(yaml).with_context(|| not_one(1))?;
+        serde_saphyr::from_multiple(yaml).with_context(|| messages::not_a_crd(1))?;
     let documents = documents.into_iter().flatten().enumerate();
     documents
         .map(|(index, document)| {
-            serde_json::from_value(document).with_context(|| not_one(index + 1))
+            serde_json::from_value(document).with_context(|| messages::not_a_crd(index + 1))
         })
         .collect()
 }
@@ -41,12 +42,12 @@ fn parse(yaml: &str) -> Result<Vec<CustomResourceDefinition>> {
 async fn wait_established(api: &Api<CustomResourceDefinition>, name: &str) -> Result<()> {
     let deadline = Instant::now() + LIMIT;
     while Instant::now() < deadline {
-        let definition = api.get(name).await.with_context(|| format!("cannot get {name}"))?;
+        let definition = api.get(name).await.with_context(|| messages::cannot("get", name))?;
         let conditions = definition.status.and_then(|status| status.conditions).unwrap_or_default();
         if conditions.iter().any(|it| it.type_ == "Established" && it.status == "True") {
             return Ok(());
         }
         tokio::time::sleep(POLL).await;
     }
-    bail!("{name} is not established after {} s", LIMIT.as_secs());
+    bail!(messages::not_established(name, LIMIT));
 }

@@ -9,6 +9,7 @@ use anyhow::{Result, ensure};
 use crate::api_server::path_flag;
 use crate::certificates::Authority;
 use crate::folder::Folder;
+use crate::messages;
 use crate::process::{Process, on_free_port};
 
 const START_LIMIT: Duration = Duration::from_secs(30);
@@ -64,6 +65,6 @@ impl Etcd {
 async fn serving(folder: &Folder) -> Result<()> {
     let text = tokio::fs::read_to_string(folder.root().join("logs/etcd.log")).await?;
     let ready = text.contains("ready to serve client requests");
-    ensure!(ready, "its log does not say that it serves clients");
+    ensure!(ready, messages::NOT_SERVING);
     Ok(())
 }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::messages;
+
 /// Memory-backed storage, where the noise of a disk does not reach a measurement.
 const MEMORY: &str = "/dev/shm";
 /// etcd alone preallocates 128 MiB; containers often have only 64 MiB of shared memory.
@@ -23,10 +25,10 @@ impl Folder {
         let root = tempfile::Builder::new()
             .prefix("machinist-control-plane-")
             .tempdir_in(&parent)
-            .with_context(|| format!("cannot write into {}", parent.display()))?;
+            .with_context(|| messages::cannot("write into", parent.display()))?;
         for sub in ["internal", "logs"] {
             let path = root.path().join(sub);
-            fs::create_dir(&path).with_context(|| format!("cannot create {}", path.display()))?;
+            fs::create_dir(&path).with_context(|| messages::cannot("create", path.display()))?;
         }
         Ok(Self { root })
     }
@@ -53,7 +55,7 @@ impl Folder {
             .mode(0o600)
             .open(&path)
             .and_then(|mut file| file.write_all(content.as_bytes()))
-            .with_context(|| format!("cannot write {}", path.display()))?;
+            .with_context(|| messages::cannot("write", path.display()))?;
         Ok(path)
     }
 

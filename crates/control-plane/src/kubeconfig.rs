@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::certificates::Identity;
+use crate::messages;
 
 pub(crate) fn render(url: &str, ca_pem: &str, user: &str, identity: &Identity) -> String {
     let ca = STANDARD.encode(ca_pem);
@@ -35,10 +36,11 @@ contexts:
 }
 
 pub(crate) async fn parse(yaml: &str) -> Result<kube::Config> {
-    let kubeconfig = Kubeconfig::from_yaml(yaml).context("cannot use the kubeconfig")?;
+    let failed = || messages::cannot("use", "the kubeconfig");
+    let kubeconfig = Kubeconfig::from_yaml(yaml).with_context(failed)?;
     let options = KubeConfigOptions::default();
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
-    let mut config = config.context("cannot use the kubeconfig")?;
+    let mut config = config.with_context(failed)?;
     // A proxy that the environment names has no business between us and the loopback interface.
     config.proxy_url = None;
     Ok(config)

@@ -13,6 +13,7 @@ mod crds;
 mod etcd;
 mod folder;
 mod kubeconfig;
+mod messages;
 mod process;
 mod version;
 

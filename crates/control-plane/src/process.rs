@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use crate::children::OWNER;
 use crate::folder::Folder;
+use crate::messages;
 
 const LOG_LINES: usize = 15;
 const POLL: Duration = Duration::from_millis(25);
@@ -25,12 +26,8 @@ const PORT_CHOICES: u32 = 200;
 const PORT_TRIES: u32 = 5;
 
 #[derive(Debug, thiserror::Error)]
-#[error("{name} ended by itself ({status}); the end of its log:\n{log}")]
-struct Exited {
-    name: &'static str,
-    status: String,
-    log: String,
-}
+#[error("{0}")]
+struct Exited(String);
 
 pub(crate) struct Process {
     name: &'static str,
@@ -48,7 +45,7 @@ impl Process {
     ) -> Result<Self> {
         let log = folder.root().join("logs").join(format!("{name}.log"));
         let file = File::options().create(true).append(true).open(&log);
-        let file = file.with_context(|| format!("cannot write {}", log.display()))?;
+        let file = file.with_context(|| messages::cannot("write", log.display()))?;
         let child = Command::new(program)
             .args(arguments)
             .env(OWNER, folder.mark())
@@ -57,7 +54,7 @@ impl Process {
             .stderr(file)
             .process_group(0)
             .spawn()
-            .with_context(|| format!("cannot run {}", program.display()))?;
+            .with_context(|| messages::cannot("run", program.display()))?;
         Ok(Self { name, child, log })
     }
 
@@ -83,16 +80,13 @@ impl Process {
                 Err(error) => Some(error.to_string()),
             };
             if let Some(status) = ended {
-                bail!(Exited { name: self.name, status, log: self.log_tail() });
+                bail!(Exited(messages::exited(self.name, &status, &self.log_tail())));
             }
             let Err(last) = probe().await else {
                 return Ok(());
             };
             if started.elapsed() > limit {
-                let (name, seconds, log) = (self.name, limit.as_secs(), self.log_tail());
-                bail!(
-                    "{name} is not ready after {seconds} s ({last:#}); the end of its log:\n{log}"
-                );
+                bail!(messages::not_ready(self.name, limit, &last, &self.log_tail()));
             }
             tokio::time::sleep(POLL).await;
         }
@@ -132,12 +126,12 @@ pub(crate) async fn on_free_port<T>(mut start: impl AsyncFnMut(u16) -> Result<T>
 
 fn lost_its_port(error: &anyhow::Error) -> bool {
     let exited = error.downcast_ref::<Exited>();
-    exited.is_some_and(|it| it.log.contains("address already in use"))
+    exited.is_some_and(|it| it.0.contains("address already in use"))
 }
 
 fn free_port() -> Result<u16> {
     (0..PORT_CHOICES)
         .map(|_| fastrand::u16(PORTS))
         .find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
-        .with_context(|| format!("no free port on 127.0.0.1 after {PORT_CHOICES} tries"))
+        .with_context(|| messages::no_port(PORT_CHOICES))
 }

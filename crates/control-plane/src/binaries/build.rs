@@ -14,6 +14,7 @@ use super::cache::Locked;
 use super::progress::Progress;
 use super::release::{Binary, Release};
 use super::sources::Sources;
+use crate::messages;
 use crate::version::KubernetesVersion;
 
 const REMINDER: Duration = Duration::from_secs(30);
@@ -122,7 +123,7 @@ impl GoModule {
             .kill_on_drop(true)
             .output()
             .await
-            .context("cannot run go (install Go 1.26 or newer, https://go.dev/dl)")?;
+            .context(messages::NO_GO)?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
@@ -130,7 +131,7 @@ impl GoModule {
         let mut tail: Vec<&str> = text.lines().rev().take(5).collect();
         tail.reverse();
         let command = arguments.first().copied().unwrap_or_default();
-        bail!("go {command} failed: {}", tail.join(" | "));
+        bail!(messages::go_failed(command, &tail));
     }
 }
 

@@ -11,6 +11,7 @@ use tempfile::NamedTempFile;
 
 use super::progress::print;
 use super::release::{Binary, Release, platform};
+use crate::messages;
 
 const INCOMPLETE: &str = ".incomplete-";
 const POLL: Duration = Duration::from_millis(200);
@@ -31,7 +32,7 @@ impl Cache {
 
     /// Waits for the right to fill this folder.
     pub(super) async fn lock(self, binary: Binary) -> Result<Locked> {
-        let failed = || format!("cache: cannot use {}", self.folder.display());
+        let failed = || messages::cannot("use the cache", self.folder.display());
         fs::create_dir_all(&self.folder).with_context(failed)?;
         let file = File::create(self.folder.join(".lock")).with_context(failed)?;
         let mut announced = false;
@@ -41,7 +42,7 @@ impl Cache {
                 Err(TryLockError::Error(error)) => return Err(error).with_context(failed),
                 Err(TryLockError::WouldBlock) if announced => {}
                 Err(TryLockError::WouldBlock) => {
-                    print(&format!("waiting for another process that is getting {binary}"));
+                    print(&messages::waiting(binary));
                     announced = true;
                 }
             }
@@ -68,7 +69,7 @@ impl Locked {
     pub(super) fn temporary(&self) -> Result<NamedTempFile> {
         let folder = &self.cache.folder;
         let file = tempfile::Builder::new().prefix(INCOMPLETE).tempfile_in(folder);
-        file.with_context(|| format!("cache: cannot write into {}", folder.display()))
+        file.with_context(|| messages::cannot("write into the cache", folder.display()))
     }
 
     /// Gives a complete file its name, in one step.
@@ -76,7 +77,7 @@ impl Locked {
         let target = self.cache.file(binary);
         let stored = fs::set_permissions(file.path(), fs::Permissions::from_mode(0o755))
             .and_then(|()| file.persist(&target).map_err(|error| error.error));
-        stored.with_context(|| format!("cache: cannot write {}", target.display()))?;
+        stored.with_context(|| messages::cannot("write", target.display()))?;
         Ok(target)
     }
 }

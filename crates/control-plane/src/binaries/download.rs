@@ -19,6 +19,7 @@ use super::cache::Locked;
 use super::progress::Progress;
 use super::release::{Binary, Release, platform};
 use super::sources::Sources;
+use crate::messages;
 use crate::version::ETCD_VERSION;
 
 /// Offline machines must fall through to the Go build quickly.
@@ -27,7 +28,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// A body that stands still for this long is given up.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
-const LATE: &str = "no answer in time";
 const MAX_REDIRECTS: usize = 5;
 /// A list of checksums is a few kilobytes; more than this is not one.
 const MAX_TEXT: usize = 1 << 20;
@@ -40,10 +40,10 @@ pub(super) async fn fetch(
     release: Release,
     lock: &Locked,
 ) -> Result<PathBuf> {
-    ensure!(sources.download, "switched off by MACHINIST_DOWNLOAD=off");
+    ensure!(sources.download, messages::DOWNLOAD_OFF);
     let (os, arch) = platform();
     match release {
-        Release::Kwok => bail!("not offered, because its stage files come with the Go module"),
+        Release::Kwok => bail!(messages::ALWAYS_BUILT),
         Release::Kubernetes(version) => {
             let url = format!("{}/v{version}/bin/{os}/{arch}/{binary}", sources.kubernetes_url);
             let file = verified(&url, &format!("{url}.sha256"), binary.file_name(), lock).await?;
@@ -57,7 +57,7 @@ pub(super) async fn fetch(
             let mut archive = verified(&url, &sums, &name, lock).await?;
             let mut program = lock.temporary()?;
             unpack(archive.as_file_mut(), &format!("{stem}/{binary}"), program.as_file_mut())
-                .with_context(|| format!("{url}: cannot unpack"))?;
+                .with_context(|| messages::cannot("unpack", &url))?;
             lock.store(program, binary)
         }
     }
@@ -71,14 +71,11 @@ async fn verified(
 ) -> Result<tempfile::NamedTempFile> {
     let client = client()?;
     let sums = text(&client, sums_url).await?;
-    let expected = checksum_of(&sums, name)
-        .with_context(|| format!("{sums_url}: no SHA-256 sum for {name} in it"))?;
+    let expected =
+        checksum_of(&sums, name).with_context(|| messages::no_checksum(sums_url, name))?;
     let mut file = lock.temporary()?;
     let actual = save(&client, url, file.as_file_mut()).await?;
-    ensure!(
-        actual == expected,
-        "{url}: wrong checksum: expected {expected}, got {actual}; the file was thrown away"
-    );
+    ensure!(actual == expected, messages::wrong_checksum(url, &expected, &actual));
     Ok(file)
 }
 
@@ -103,7 +100,7 @@ fn unpack(archive: &mut File, member: &str, target: &mut File) -> io::Result<()>
             return Ok(());
         }
     }
-    Err(io::Error::new(io::ErrorKind::NotFound, format!("no {member} in the archive")))
+    Err(io::Error::new(io::ErrorKind::NotFound, messages::not_in_archive(member)))
 }
 
 fn client() -> Result<HttpClient> {
@@ -112,7 +109,7 @@ fn client() -> Result<HttpClient> {
     tcp.enforce_http(false);
     let connector = HttpsConnectorBuilder::new()
         .with_provider_and_native_roots(rustls::crypto::aws_lc_rs::default_provider())
-        .context("no TLS roots")?
+        .context(messages::NO_ROOTS)?
         .https_or_http()
         .enable_http1()
         .wrap_connector(tcp);
@@ -125,26 +122,26 @@ async fn get(client: &HttpClient, url: &str) -> Result<Response<Incoming>> {
         let request = Request::get(&target)
             .header(header::USER_AGENT, "machinist-control-plane")
             .body(Empty::new())
-            .with_context(|| format!("{target} is not an address"))?;
+            .with_context(|| messages::bad_url(&target))?;
         let answer = tokio::time::timeout(ANSWER_TIMEOUT, client.request(request))
             .await
-            .with_context(|| format!("{target}: {LATE}"))?
+            .with_context(|| messages::no_answer(&target, ANSWER_TIMEOUT))?
             .with_context(|| target.clone())?;
         let location = answer.headers().get(header::LOCATION).and_then(|it| it.to_str().ok());
         match (answer.status(), location) {
             (StatusCode::OK, _) => return Ok(answer),
             (status, Some(location)) if status.is_redirection() => target = String::from(location),
-            (status, _) => bail!("{target}: the server said {status}"),
+            (status, _) => bail!(messages::bad_status(&target, status)),
         }
     }
-    bail!("{url}: too many redirects");
+    bail!(messages::too_many_redirects(url));
 }
 
 async fn text(client: &HttpClient, url: &str) -> Result<String> {
     let body = Limited::new(get(client, url).await?.into_body(), MAX_TEXT);
     let body = tokio::time::timeout(STALL_TIMEOUT, body.collect())
         .await
-        .with_context(|| format!("{url}: {LATE}"))?
+        .with_context(|| messages::no_answer(url, STALL_TIMEOUT))?
         .map_err(|error| anyhow::anyhow!(error).context(url.to_owned()))?;
     Ok(String::from_utf8_lossy(&body.to_bytes()).into_owned())
 }
@@ -159,7 +156,7 @@ async fn save(client: &HttpClient, url: &str, file: &mut File) -> Result<String>
     let mut hash = Sha256::new();
     while let Some(frame) = tokio::time::timeout(STALL_TIMEOUT, body.frame())
         .await
-        .with_context(|| format!("{url}: {LATE}"))?
+        .with_context(|| messages::no_answer(url, STALL_TIMEOUT))?
     {
         if let Some(data) = frame.with_context(|| url.to_owned())?.data_ref() {
             hash.update(data);

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::messages;
+
 pub(super) fn print(message: &str) {
     // There is no other place to report that stderr is closed.
     writeln!(io::stderr(), "machinist control-plane: {message}").ok();
@@ -26,20 +28,19 @@ impl Progress {
             None => "{spinner} {msg} {bytes}",
         };
         let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-        Self::begin(format!("downloading {url}"), bar, template)
+        Self::begin(messages::downloading(url), bar, template)
     }
 
     pub(super) fn build(what: &str) -> Self {
-        let label = format!("building {what} with Go (minutes, once per machine)");
         let bar = ProgressBar::new_spinner();
         bar.enable_steady_tick(Duration::from_millis(200));
-        Self::begin(label, bar, "{spinner} {msg} {elapsed}")
+        Self::begin(messages::building(what), bar, "{spinner} {msg} {elapsed}")
     }
 
     /// Without a terminal, prints that a build is still running.
     pub(super) fn remind(&self, what: &str) {
         if !io::stderr().is_terminal() {
-            print(&format!("still building {what}, {} s so far", self.started.elapsed().as_secs()));
+            print(&messages::still_building(what, self.started.elapsed().as_secs()));
         }
     }
 
@@ -60,6 +61,6 @@ impl Progress {
 
     pub(super) fn finish(self) {
         self.bar.finish_and_clear();
-        print(&format!("{}: done in {} s", self.label, self.started.elapsed().as_secs()));
+        print(&messages::finished(&self.label, self.started.elapsed().as_secs()));
     }
 }

@@ -9,6 +9,7 @@ use super::build;
 use super::cache::Cache;
 use super::download;
 use super::release::Binary;
+use crate::messages;
 use crate::version::KubernetesVersion;
 
 const KUBERNETES_SITE: &str = "https://dl.k8s.io";
@@ -42,8 +43,7 @@ impl Sources {
             .or_else(|| path("HOME").map(|folder| folder.join(".cache/machinist")));
         Ok(Self {
             assets: path("KUBEBUILDER_ASSETS"),
-            cache: cache
-                .context("no place for the cache: set MACHINIST_CACHE, XDG_CACHE_HOME or HOME")?,
+            cache: cache.context(messages::NO_CACHE)?,
             kubernetes_url: url("MACHINIST_KUBERNETES_URL", KUBERNETES_SITE),
             etcd_url: url("MACHINIST_ETCD_URL", ETCD_SITE),
             download: std::env::var_os("MACHINIST_DOWNLOAD").as_deref() != Some(OsStr::new("off")),
@@ -61,7 +61,7 @@ impl Sources {
         let mut tried = Vec::new();
         match self.in_assets(binary, version) {
             Ok(path) => return Ok(path),
-            Err(reason) => tried.push(format!("KUBEBUILDER_ASSETS: {reason}")),
+            Err(reason) => tried.push(messages::tried("KUBEBUILDER_ASSETS", reason)),
         }
         let release = binary.release(version.unwrap_or_default());
         let cache = Cache::new(&self.cache, release);
@@ -73,18 +73,16 @@ impl Sources {
         if cached.is_file() {
             return Ok(cached);
         }
-        let path = cached.display();
-        tried.push(format!("cache: no {path} (MACHINIST_CACHE moves the cache)"));
+        tried.push(messages::tried("cache", messages::not_cached(&cached)));
         match download::fetch(self, binary, release, &lock).await {
             Ok(path) => return Ok(path),
-            Err(error) => tried.push(format!("download: {error:#}")),
+            Err(error) => tried.push(messages::tried("download", format_args!("{error:#}"))),
         }
         match build::build(self, binary, release, &lock).await {
             Ok(path) => return Ok(path),
-            Err(error) => tried.push(format!("Go build: {error:#}")),
+            Err(error) => tried.push(messages::tried("Go build", format_args!("{error:#}"))),
         }
-        let tried = tried.join("\n  - ");
-        bail!("no {binary} of {release} for this machine; tried in this order:\n  - {tried}");
+        bail!(messages::nowhere(binary, release, &tried));
     }
 
     fn in_assets(
@@ -93,16 +91,13 @@ impl Sources {
         version: Option<KubernetesVersion>,
     ) -> Result<PathBuf, String> {
         let Some(folder) = &self.assets else {
-            return Err("not set (name a folder that has the program)".to_owned());
+            return Err(messages::NO_ASSETS.to_owned());
         };
-        let name = folder.display();
-        // etcd is the same for every Kubernetes version.
-        if version.is_some() && binary != Binary::Etcd {
-            return Err(format!("{name} is not used when a version is asked for by number"));
+        // etcd is the same for every Kubernetes version; kwok must be that of the stage files in its Go module.
+        if binary == Binary::Kwok || (version.is_some() && binary != Binary::Etcd) {
+            return Err(messages::unknown_version(folder, binary));
         }
         let path = folder.join(binary.file_name());
-        // kwok must be the version of the stage files, which come with its Go module.
-        let usable = binary != Binary::Kwok && path.is_file();
-        if usable { Ok(path) } else { Err(format!("{name} does not have it")) }
+        if path.is_file() { Ok(path) } else { Err(messages::no_asset(folder, binary)) }
     }
 }

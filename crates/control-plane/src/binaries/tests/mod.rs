@@ -172,7 +172,7 @@ async fn when_nothing_works_every_way_is_named_with_its_answer() -> Result<()> {
     sources.assets = Some(assets.path().to_owned());
     let error = sources.find(Binary::KubeApiserver, None).await.err().context("no error")?;
     let text = error.to_string();
-    let assets = format!("KUBEBUILDER_ASSETS: {} does not have it", assets.path().display());
+    let assets = format!("KUBEBUILDER_ASSETS: {} has no kube-apiserver", assets.path().display());
     for part in [assets.as_str(), "cache: no ", "404 Not Found", "cannot run go"] {
         ensure!(text.contains(part), "{part:?} is not in:\n{text}");
     }
