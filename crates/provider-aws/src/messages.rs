@@ -248,7 +248,8 @@ mod tests {
 
     #[test]
     fn all_messages() {
-        let machine = machine();
+        let (machine, mut ambient) = (machine(), machine());
+        ambient.access.credentials = Credentials::Ambient;
         let filters =
             [Filter { name: "tag:Name".to_owned(), values: vec!["a".into(), "b".into()] }];
         let bad = serde_json::from_str::<bool>("1").unwrap_err();
@@ -272,6 +273,7 @@ mod tests {
         add("launch", format!("…; {SPEC_EDITED}"));
         add("launch", format!("…; {FILTERS_MATCH_OTHERS}"));
         add("launch", wrong_account("…", &machine));
+        add("launch", wrong_account("…", &ambient));
         add("describe", foreign_instance("i-1", &machine, Some("uid-2")));
         add("describe", foreign_instance("i-1", &machine, None));
         let subnet = AccountMark::Subnet("subnet-1".to_owned());

@@ -6,6 +6,7 @@ mod drift;
 mod image;
 mod imports;
 mod layers;
+mod messages;
 mod sources;
 mod stages;
 
@@ -23,6 +24,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("stages", stages::check),
     ("imports", imports::check),
     ("layers", layers::check),
+    ("messages", messages::check),
     ("dependencies", dependencies::check),
     ("image", image::check),
 ];

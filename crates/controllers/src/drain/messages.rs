@@ -132,7 +132,7 @@ mod tests {
             (retried, "Cordoning", not_cordoned(error)),
             (waiting, "Evicting", pods_left(&[slow])),
             (retried, "EvictionBlocked", pods_left(&[refused, slow])),
-            (waiting, "WaitingForPods", pods_left(&[slow])),
+            (waiting, "WaitingForPods", pods_left(&[slow; NAMED + 1])),
             (waiting, "Forcing", pods_left(&[refused, slow])),
             (waiting, "WaitingForVolumes", volumes_attached(&["pv-1"])),
             (waiting, "WaitingForVolumes", volumes_unknown(error)),

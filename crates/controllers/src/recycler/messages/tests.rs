@@ -10,6 +10,26 @@ fn failure(message: &str) -> Failure {
     Failure { category, retry, message: message.to_owned() }
 }
 
+/// One of each refusal of a group.
+fn group_refusals(failure: Failure) -> Vec<recycling::Refusal> {
+    use crate::recycler::recycling::Refusal;
+    vec![
+        Refusal::NotFound,
+        Refusal::Unreachable(failure),
+        Refusal::Empty,
+        Refusal::Deleting,
+        Refusal::Suspended("Launch"),
+        Refusal::WarmPool,
+        Refusal::Protected("i-1".into()),
+        Refusal::OutOfService("i-1".into()),
+        Refusal::ManagedByEks,
+        Refusal::OwnNode("n1".into()),
+        Refusal::Busy("v1 a1 recycler/night-shift Replace 1/4/3 2026-11-16T02:00:00Z".to_owned()),
+        Refusal::Busy("v9".to_owned()),
+        Refusal::RefreshRunning,
+    ]
+}
+
 #[test]
 fn all_messages() {
     let facts = Sample::new(&json!({})).facts;
@@ -25,7 +45,7 @@ fn all_messages() {
         ("condition Recycling=True", "InProgress", in_progress(&[text("workers")], &[])),
         ("condition Recycling=False", "DryRun", dry_run("workers")),
     ];
-    for refusal in recycling::messages::refusals(denied.clone()) {
+    for refusal in group_refusals(denied.clone()) {
         let place = "Event Warning RecycleRefused, condition Recycling=False";
         rows.push((place, "Refused", cannot_recycle("workers", &refusal)));
     }

@@ -96,25 +96,6 @@ pub(super) fn failed(group: &str, failure: Option<RecycleFailure>, why: Option<&
     format!("Recycle of {group} failed ({reason}): {}", why.unwrap_or("no reason given"))
 }
 
-/// One of each refusal, for snapshots.
-#[cfg(test)]
-pub(in crate::recycler) fn refusals(failure: machinist_domain::retry::Failure) -> Vec<Refusal> {
-    vec![
-        Refusal::NotFound,
-        Refusal::Unreachable(failure),
-        Refusal::Empty,
-        Refusal::Deleting,
-        Refusal::Suspended("Launch"),
-        Refusal::WarmPool,
-        Refusal::Protected("i-1".into()),
-        Refusal::OutOfService("i-1".into()),
-        Refusal::ManagedByEks,
-        Refusal::OwnNode("n1".into()),
-        Refusal::Busy("v1 a1 recycler/night-shift Replace 1/4/3 2026-11-16T02:00:00Z".to_owned()),
-        Refusal::RefreshRunning,
-    ]
-}
-
 #[cfg(test)]
 mod tests {
     use machinist_api::event_recycler::recycle::InstanceState;
