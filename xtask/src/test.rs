@@ -23,14 +23,15 @@ use crate::repo::Repo;
 const EXAMPLE: &str = "examples/machine-api-provider-example/Cargo.toml";
 
 /// The binaries that take longest, which start first, and how many of its tests each runs at once.
-const LONGEST: [(&str, usize); 7] = [
+const LONGEST: [(&str, usize); 8] = [
     ("machinist/crash", 2),
     ("machinist-controllers/crash", 2),
     // Half of them wait for their turn at the one OpenShift cluster.
     ("machinist/program", 8),
     ("machinist-controllers/cluster", 2),
-    ("machinist-api/definitions", 2),
     ("machinist-provider-aws/ec2", 2),
+    ("machinist-testbed/testbed", 2),
+    ("machinist-api/definitions", 2),
     ("machinist-testbed/control_plane", 2),
 ];
 
@@ -115,7 +116,8 @@ fn side_by_side(jobs: Vec<Job>, logs: &Path) -> Result<Vec<Outcome>> {
     std::fs::create_dir_all(logs)?;
     let at_once = match std::env::var("MACHINIST_TEST_JOBS") {
         Ok(text) => text.parse().context("MACHINIST_TEST_JOBS must be a number")?,
-        Err(_) => thread::available_parallelism()?.get(),
+        // One more than there are cores: most of them wait more than they compute.
+        Err(_) => thread::available_parallelism()?.get() + 1,
     };
     let started = Instant::now();
     println!("{} test binaries, {at_once} at once; logs in {}", jobs.len(), logs.display());
