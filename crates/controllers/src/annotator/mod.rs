@@ -3,8 +3,6 @@
 //! deletes nothing, so it can run beside any other controller and needs no lease.
 
 mod act;
-#[cfg(test)]
-mod any_spec;
 mod decide;
 mod declaration;
 mod error;
@@ -12,6 +10,8 @@ mod messages;
 mod metrics;
 mod observe;
 mod plan;
+#[cfg(test)]
+mod properties;
 mod report;
 mod snapshot;
 
