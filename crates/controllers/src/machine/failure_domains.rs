@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use super::snapshot::{Call, Pause};
 use crate::cloud_access::Requeue;
 
-/// How long the domain of a group is remembered: longer than any pause.
+/// How long the domain of a group is remembered after a refusal or a wait: longer than any pause.
 const LINKS: Duration = Duration::from_hours(2);
 
 /// Calls that fail together: the same call for the same provider spec (a hash), in the same place or in any.
@@ -130,6 +130,12 @@ impl FailureDomains {
         let pause = state.pause(group, now)?.pause(now);
         let ttl = pause.wait + self.timings.domain_pause_max;
         state.waiting.insert(key.clone(), group, now, ttl);
+        // One spec probes for all that share the domain; the others must not be forgotten meanwhile.
+        for group in [group.at(None), group] {
+            if let Some(domain) = state.refused.get(&group, now).cloned() {
+                state.refused.insert(group, domain, now, LINKS);
+            }
+        }
         Some(pause)
     }
 

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use machinist_domain::retry::Category;
-use machinist_runtime::clock::ManualClock;
+use machinist_runtime::clock::{Clock as _, ManualClock};
 
 use super::*;
 
@@ -92,6 +92,21 @@ fn specs_share_a_domain() {
 }
 
 /// A refusal in this place, after which another attempt goes elsewhere.
+#[test]
+fn a_spec_that_waits_while_another_one_probes_stays_in_the_domain() {
+    let Fixture { domains, clock, .. } = fixture();
+    domains.failed(group("x"), &full());
+    domains.failed(group("y"), &full());
+    for _ in 0..30 {
+        domains.wait(group("y"), &key("b"));
+        clock.advance(waits(domains.pause(group("x"))).unwrap());
+        assert_eq!(domains.enter(group("x"), &key("a")), None);
+        domains.failed(group("x"), &full());
+        assert!(domains.pause(group("y")).is_some());
+    }
+    assert!(clock.uptime() > LINKS);
+}
+
 fn full_in(zone: &str) -> CloudError {
     CloudError { effect: Effect::NoneForThisAttempt, ..full().within(format!("zone-{zone}")) }
 }
