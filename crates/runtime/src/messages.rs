@@ -24,7 +24,7 @@ impl Display for ConfigError {
                 write!(f, "{set} is set but {other} is not: set both or neither")
             }
             Self::Kubeconfig(flag, files, why) => write!(f, "{flag}: cannot use {files}: {why}"),
-            Self::InCluster(flag, why) => write!(f, "{flag}: in-cluster is not available: {why}"),
+            Self::InCluster(flag, why) => write!(f, "{flag}=in-cluster: {why}"),
             Self::Nothing(why) => write!(
                 f,
                 "no cluster found: $KUBECONFIG is not set, there is no ~/.kube/config, \
@@ -36,7 +36,7 @@ impl Display for ConfigError {
 
 texts! {
     pub(crate) fn missing_file(path: &Path) = "{} does not exist", path.display();
-    pub(crate) fn bad_address(error: impl Display) = "bad address: {error}";
+    pub(crate) fn bad_address(error: impl Display) = "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not a valid address: {error}";
     pub(crate) fn cannot_listen(flag: &str, address: &str, cause: &io::Error) =
         "cannot listen on {address}: {cause} ({flag}=0 disables it)";
     pub(crate) fn not_written(controller: &str) = "not written: controller {controller} does not hold its Lease";
@@ -76,7 +76,7 @@ pub(crate) fn cache(resource: Resource, state: &CacheState) -> String {
         text = format!("{text}, {} of which cannot be decoded", state.undecodable);
     }
     if let Some(error) = &state.trouble {
-        text = format!("{text}, failing: {error}");
+        text = format!("{text}; its last list or watch failed: {error}");
     }
     text
 }

@@ -54,7 +54,8 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
         ),
         Refusal::NoCapacities { provider } => {
             format!(
-                "Provider {provider} reports no instance type capacities; annotations are unchanged"
+                "Provider {provider} reports no instance type capacities, so annotations are unchanged; set the \
+                 capacity.cluster-autoscaler.kubernetes.io/ annotations by hand"
             )
         }
         Refusal::BadSpec(SpecError::Missing) => {

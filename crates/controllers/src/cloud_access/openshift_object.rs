@@ -61,7 +61,7 @@ impl<K: Kind + Copy> OpenShiftObject<K> {
         if is_new {
             opened(watch);
         }
-        let what = format!("{} {}", K::RESOURCE, self.key);
+        let what = format!("{} {}", K::RESOURCE.kind, self.key);
         let target = || Target::Other(what.clone());
         let patience = self.shared.timings.request;
         first_list::wait(watch, target, patience).await.map_err(|error| error.failure())?;

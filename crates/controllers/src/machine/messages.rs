@@ -170,7 +170,7 @@ mod tests {
             Refusal::NoClusterLabel,
             Refusal::BadSpec(SpecError::Missing),
             Refusal::NoSecret(secret),
-            Refusal::NotFoundOut(lost("cannot read infrastructures cluster: no answer")),
+            Refusal::NotFoundOut(lost("cannot read Infrastructure cluster: no answer")),
             Refusal::CouldNotLook(lost(&no_answer_in_time(minutes(1)))),
             Refusal::CouldNotLook(lost(NO_ANSWER_FOR_MACHINE)),
             Refusal::CouldNotLook(lost(PROVIDER_PANICKED)),

@@ -76,7 +76,8 @@ pub(super) fn desired_replicas(set: &MachineSetState) -> Result<usize, Refusal> 
     usize::try_from(replicas).map_err(|_| Refusal::Replicas(replicas))
 }
 
-/// What to do about a set that another machine API manages, or that neither does yet; `None` if this one manages it.
+/// The plan for a set that Cluster API manages or is taking over, whose `authoritativeAPI` is unknown, or whose
+/// `status.authoritativeAPI` is still empty; `None` if Machine API manages it.
 fn managed_elsewhere(set: &MachineSetState, field: Field) -> Option<Plan> {
     match authority(set.status.authority, set.spec.authority, field) {
         MachineAuthority::MachineApi => None,

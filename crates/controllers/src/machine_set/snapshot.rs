@@ -13,7 +13,9 @@ pub struct Snapshot {
     pub meta: Meta,
     /// The content, or why it cannot be decoded.
     pub content: Result<View, String>,
+    /// `--feature-gates=MachineAPIMigration=true`.
     pub obey_migration: bool,
+    /// Whether the served CRD has `status.authoritativeAPI`.
     pub authority_field: Field,
 }
 

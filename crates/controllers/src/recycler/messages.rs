@@ -35,7 +35,8 @@ impl fmt::Display for Refusal {
             Self::Pattern(text) => {
                 write!(
                     f,
-                    "spec.match.message must be a valid regex, or contains for plain text (got {text:?})"
+                    "spec.match.message[].regex must be a valid regular expression (got {text:?}); for plain text \
+                     use contains"
                 )
             }
             Self::Schedule(text) => write!(
@@ -84,7 +85,7 @@ texts! {
 }
 
 pub(super) fn in_progress(groups: &[String], trouble: &[String]) -> String {
-    let mut parts = vec![format!("Recycling {}", groups.join(", "))];
+    let mut parts = vec![format!("Recycling node group {}", groups.join(", "))];
     parts.extend_from_slice(trouble);
     parts.join("; ")
 }
@@ -93,9 +94,11 @@ pub(super) fn held(group: &str, hold: &Hold) -> String {
     match hold {
         Hold::Active => format!("The recycle of {group} has just ended; its cool-down begins"),
         Hold::Elsewhere(recycler) => {
-            format!("{group} is being recycled by EventRecycler {recycler}")
+            format!("Node group {group} is being recycled by EventRecycler {recycler}")
         }
-        Hold::CoolDown(until) => format!("{group} was recycled; its cool-down ends at {until}"),
+        Hold::CoolDown(until) => {
+            format!("Node group {group} was recycled; its cool-down ends at {until}")
+        }
         Hold::Concurrency => format!(
             "Not recycling {group} yet: as many recycles are in progress as spec.maxConcurrent allows"
         ),

@@ -188,6 +188,7 @@ fn refuses_a_provider_without_capacities() {
     let plan = plan(CloudAnswer::NotSupported, None);
     assert_eq!(
         plan,
-        "no-op: Provider aws reports no instance type capacities; annotations are unchanged"
+        "no-op: Provider aws reports no instance type capacities, so annotations are unchanged; set the \
+         capacity.cluster-autoscaler.kubernetes.io/ annotations by hand"
     );
 }

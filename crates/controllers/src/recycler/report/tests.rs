@@ -142,7 +142,7 @@ fn the_next_group_is_recycled_where_the_worst_is_refused() {
     assert_eq!(status["activeRecycles"], json!(["a"]));
     assert_eq!(status["eventCounts"], json!({"b": 8}));
     let message = condition(&status, "Recycling")["message"].as_str().unwrap();
-    assert!(message.starts_with("Recycling a; Cannot recycle b: "), "{message}");
+    assert!(message.starts_with("Recycling node group a; Cannot recycle b: "), "{message}");
     let reasons: Vec<_> = report.events.iter().map(|event| event.reason).collect();
     assert_eq!(reasons, [EventReason::RecycleRefused, EventReason::RecycleBegins]);
     assert_eq!(report.retry, Some(Retry::Again(Duration::ZERO)));

@@ -32,7 +32,8 @@ pub(super) const NO_REGION: &str = "no region: use --region or set AWS_REGION";
 pub(super) const MANAGED_BY_EKS: &str = "EKS manages this group";
 pub(super) const NO_NODE: &str = "no node";
 pub(super) const NO_SECRETS: &str = "Secrets are not read by this command";
-pub(super) const NO_TERMINAL: &str = "stdin is not a terminal: use --yes or --dry-run";
+pub(super) const NO_TERMINAL: &str =
+    "cannot ask for confirmation, because stdin is not a terminal; use --yes or --dry-run";
 pub(super) const NOT_CONFIRMED: &str = "not confirmed";
 pub(super) const FINISHED_ELSEWHERE: &str = "another command has finished its recycle";
 pub(super) const PLAN_CHANGED: &str = "another command has changed the plan in its tags";
@@ -64,7 +65,7 @@ texts! {
     pub(super) fn final_size(min: u32, max: u32, desired: u32) =
         "  final size: min {min}, max {max}, desired {desired}";
     pub(super) fn remark(remark: &str) = "  note: {remark}";
-    pub(super) fn problem(why: &str) = "problem: {why}";
+    pub(super) fn problem(why: &str) = "last error: {why}";
     pub(super) fn replaced(group: &str, step: &str, gone: usize, all: usize) =
         "{group}: {step}, {gone} of {all} replaced";
     pub(super) fn retried(why: impl fmt::Display) = "{why}; retrying";
@@ -96,7 +97,8 @@ pub(super) fn strategy(strategy: Strategy) -> &'static str {
 }
 
 pub(super) fn counts(counts: &[String], unmapped: Option<&str>) -> String {
-    let unmapped = unmapped.map(|example| format!("without a group: {example}"));
+    let unmapped =
+        unmapped.map(|example| format!("some events belong to no group, for example of {example}"));
     let counts = Some(counts.join(", ")).filter(|text| !text.is_empty());
     counts.into_iter().chain(unmapped).collect::<Vec<_>>().join("; ")
 }
