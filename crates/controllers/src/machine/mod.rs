@@ -8,6 +8,8 @@ mod act;
 mod decide;
 mod declaration;
 mod error;
+#[cfg(test)]
+mod exploration;
 mod failure_domains;
 mod instance_cache;
 mod late_node;

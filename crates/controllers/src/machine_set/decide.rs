@@ -14,7 +14,7 @@ use machinist_domain::machine::MachineAuthority;
 use super::error::Refusal;
 use super::ordinals::Window;
 use super::plan::{MOST_PER_RECONCILE, Plan, Reason};
-use super::snapshot::{Snapshot, View};
+use super::snapshot::{InFlight, Snapshot, View};
 use crate::kinds::{DeletePolicy, MachineSetState};
 use crate::served::{Field, authority};
 
@@ -46,7 +46,11 @@ pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     // Nothing is left to create: open ordinals are given up, because no Machine is deleted while another one may be in
     // creation.
     if !desired.window.is_closed() {
-        return Plan::MoveWindow { to: desired.window.closed() };
+        return match view.in_flight {
+            InFlight::No => Plan::MoveWindow { to: desired.window.closed() },
+            InFlight::Maybe(wait) => Plan::NoOp(Reason::InFlight(wait)),
+            InFlight::Unlisted => Plan::List,
+        };
     }
     scale_down(view, desired, now)
 }
@@ -93,11 +97,20 @@ fn managed_elsewhere(set: &MachineSetState, field: Field) -> Option<Plan> {
 /// Reserves ordinals for the missing Machines, or creates those of reserved ordinals; `None` if there are enough.
 fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
     let (members, open) = (view.members.len(), view.open_ordinals.len());
-    let missing = desired.replicas.saturating_sub(members + open);
+    // A Machine that is being deleted may be created once more while a create in the window is in flight.
+    let in_flight = view.in_flight != InFlight::No;
+    let returning = if in_flight { view.leaving_ordinals } else { 0 };
+    let counted = members + open + returning;
+    let missing = desired.replicas.saturating_sub(counted);
     if missing > 0 {
         let missing = u64::try_from(missing).unwrap_or(u64::MAX);
-        let first_open = view.open_ordinals.first().copied();
-        let to = desired.window.advanced(missing, first_open, view.highest_ordinal);
+        // An ordinal whose create may still be executed stays in the window.
+        let first_kept = if in_flight {
+            desired.window.ordinals().next()
+        } else {
+            view.open_ordinals.first().copied()
+        };
+        let to = desired.window.advanced(missing, first_kept, view.highest_ordinal);
         if to != desired.window {
             return Some(Plan::MoveWindow { to });
         }
@@ -105,7 +118,7 @@ fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
     }
     // With more open ordinals than missing Machines (`replicas` was lowered), the window is closed first; the Machines
     // that are still missing get new ordinals.
-    let all_wanted = open > 0 && members + open <= desired.replicas;
+    let all_wanted = open > 0 && counted <= desired.replicas;
     all_wanted.then(|| {
         Plan::Create(view.open_ordinals.iter().copied().take(MOST_PER_RECONCILE).collect())
     })
@@ -131,7 +144,5 @@ fn scale_down(view: &View, desired: Desired, now: Timestamp) -> Plan {
     }
 }
 
-#[cfg(test)]
-mod model;
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,8 @@ mod act;
 mod decide;
 mod declaration;
 mod error;
+#[cfg(test)]
+mod exploration;
 mod membership;
 mod memory;
 mod messages;
@@ -48,7 +50,7 @@ use serde_json::{Value, json};
 
 use self::decide::decide;
 pub use self::declaration::DECLARATION;
-use self::memory::{FailedClaim, Lists, Remembered};
+use self::memory::{Creations, FailedClaim, Lists, Remembered};
 use self::metrics::MachineSetMetrics;
 use self::plan::{Outcome, Plan};
 use self::report::report;
@@ -73,6 +75,7 @@ pub struct MachineSetController {
     by_node: Arc<Index>,
     failed_claims: Remembered<FailedClaim>,
     lists: Lists,
+    creations: Creations,
     /// The uptime at which the counts of each set were last written.
     counts_written: Remembered<Duration>,
     clock: SharedClock,
@@ -102,6 +105,7 @@ impl MachineSetController {
             machines,
             failed_claims: Remembered::default(),
             lists: Lists::default(),
+            creations: Creations::new(settings.timings.late_create),
             counts_written: Remembered::default(),
             clock: Arc::clone(&shared.clock),
             metrics: shared.metrics.of(),

@@ -51,6 +51,11 @@ impl WriteError {
         self.category() == Category::Conflict || self.disruption_budget().is_some()
     }
 
+    /// Whether it was sent and may have been executed, or may be executed later.
+    pub fn may_have_happened(&self) -> bool {
+        matches!(self, Self::Api(error) if error.may_have_happened())
+    }
+
     /// Whether only a live read can tell the state of the object.
     pub fn leaves_uncertain(&self) -> bool {
         match self {
