@@ -50,6 +50,7 @@ use serde_json::{Value, json};
 use self::abandoned::AbandonedGroups;
 pub use self::declaration::DECLARATION;
 use self::detection::{Detection, EventTracker, GroupMembership, Locator};
+pub use self::messages::unit;
 use self::metrics::RecyclerMetrics;
 pub use self::naming::Names;
 use self::plan::Outcome;

@@ -120,7 +120,7 @@ pub struct WatchArguments {
         value_name = "TERM"
     )]
     pub search: Vec<String>,
-    /// The number of occurrences within the window at which a node group is recycled.
+    /// How many of what --count-by names, within the window, have a node group recycled.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     pub threshold: u32,
     /// How long occurrences count.
@@ -134,6 +134,18 @@ pub struct WatchArguments {
     pub cool_down: Duration,
     /// Only this namespace.
     #[arg(long, short, value_name = "NAMESPACE")]
+    /// What is counted.
+    #[arg(long, value_enum, default_value_t = CountByName::Nodes, value_name = "WHAT")]
+    pub count_by: CountByName,
+    /// How often one pod or node counts within the window, with --count-by=events.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000), value_name = "N")]
+    pub max_per_object: u32,
+    /// Count only Events that this component claims to report, such as kubelet. Can be repeated.
+    #[arg(long, value_parser = NonEmptyStringValueParser::new(), value_name = "COMPONENT")]
+    pub reporter: Vec<String>,
+    /// Count an Event about a pod that does not exist for the host that the Event names.
+    #[arg(long)]
+    pub trust_event_host: bool,
     pub namespace: Option<String>,
     /// How to recycle.
     #[command(flatten)]
@@ -168,5 +180,16 @@ pub enum StrategyName {
 const SHORTEST: Duration = Duration::from_millis(10);
 
 fn some_time(text: &str) -> Result<Duration, String> {
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CountByName {
+    /// Every occurrence of every Event.
+    Events,
+    /// Different pods.
+    Pods,
+    /// Different nodes.
+    Nodes,
+}
+
     duration(text, SHORTEST)
 }

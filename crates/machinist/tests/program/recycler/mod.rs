@@ -11,6 +11,7 @@
 mod alerts;
 mod deployed;
 mod disturbed;
+mod forged;
 mod from_kaws;
 mod lease_history;
 mod mapping;

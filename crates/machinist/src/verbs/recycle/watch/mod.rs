@@ -26,8 +26,9 @@ pub(super) async fn main(
     let stop = shutdown::on_signal()?;
     let context = RecycleContext::new(common, providers, arguments.how, stop.clone()).await?;
     let mut detector = Detector::new(&context, common.region.as_deref(), arguments).await?;
-    let (threshold, window) = (arguments.threshold, arguments.window);
-    print(&context, &messages::watching(&arguments.search, threshold, window))?;
+    let (threshold, window, by) =
+        (arguments.threshold, arguments.window, arguments.count_by.into());
+    print(&context, &messages::watching(&arguments.search, threshold, by, window))?;
     let mut counted = String::new();
     'look: while !stop.is_cancelled() {
         let plan = detector.look(context.clock.now());
@@ -43,7 +44,7 @@ pub(super) async fn main(
             counted = line;
         }
         for Candidate { group, events } in &plan.pretend {
-            print(&context, &messages::would_recycle(group, *events))?;
+            print(&context, &messages::would_recycle(group, *events, by))?;
             detector.settle(group, "DryRun", context.clock.now());
         }
         for candidate in &plan.candidates {
@@ -69,7 +70,7 @@ async fn recycle(
     arguments: &WatchArguments,
 ) -> anyhow::Result<Option<&'static str>> {
     let Candidate { group, events } = candidate;
-    print(context, &messages::recycling(group, *events))?;
+    print(context, &messages::recycling(group, *events, arguments.count_by.into()))?;
     let preview = match preview::of(context, group, arguments.how.strategy).await {
         Ok(preview) => preview,
         Err(error @ PreviewError::Unreachable { .. }) => {
