@@ -22,6 +22,7 @@ use self::arguments::{Format, RecycleArguments, RecycleCommand};
 use crate::cli::Logging;
 use crate::logging;
 
+use crate::terminal::{escape_json, escape_lines, is_obeyed};
 pub(crate) fn main(
     arguments: &RecycleArguments,
     log: Logging,
@@ -46,12 +47,20 @@ fn show<T: Serialize>(
 ) -> anyhow::Result<()> {
     let text = match format {
         Format::Table => table(),
-        Format::Json => serde_json::to_string_pretty(values)? + "\n",
-        Format::Yaml => serde_saphyr::to_string(&values)?,
+        Format::Json => json(values)?,
+        // JSON is YAML, too, and can escape what YAML would print as it is.
+        Format::Yaml => match serde_saphyr::to_string(&values)? {
+            text if text.contains(|letter| is_obeyed(letter) && letter != '\n') => json(values)?,
+            text => text,
+        },
     };
     super::print(&text).context("stdout")
 }
 
 fn print_line(line: &str) {
-    drop(writeln!(std::io::stderr(), "{line}"));
+    drop(writeln!(std::io::stderr(), "{}", escape_lines(line)));
+fn json<T: Serialize>(values: &[T]) -> anyhow::Result<String> {
+    Ok(escape_json(&serde_json::to_string_pretty(values)?) + "\n")
+}
+
 }

@@ -25,6 +25,7 @@ use self::progress::Progress;
 use super::arguments::{RecycleArguments, RunArguments};
 use super::{messages, print_line, show};
 use crate::exit::{Stopped, Usage};
+use crate::terminal::escape_lines;
 use crate::verbs::table::table;
 
 /// The result of one group in JSON and YAML.
@@ -109,7 +110,7 @@ fn confirm(previews: &[Preview]) -> anyhow::Result<()> {
         return Err(anyhow::anyhow!(messages::NO_TERMINAL).context(Usage));
     }
     let mut stderr = std::io::stderr();
-    write!(stderr, "{}\nContinue? [y/N] ", preview::as_text(previews))?;
+    write!(stderr, "{}\nContinue? [y/N] ", escape_lines(&preview::as_text(previews)))?;
     stderr.flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).context("stdin")?;

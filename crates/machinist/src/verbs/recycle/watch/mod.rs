@@ -17,6 +17,7 @@ use super::run::progress::Progress;
 use super::run::{RecycleContext, command, preview};
 use super::{messages, print_line};
 use crate::exit::Stopped;
+use crate::terminal::escape_lines;
 
 pub(super) async fn main(
     common: &RecycleArguments,
@@ -97,5 +98,5 @@ async fn recycle(
 /// Prints a line with the time to stdout.
 fn print(context: &RecycleContext, line: &str) -> std::io::Result<()> {
     let now = context.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ");
-    super::super::print(&format!("{now} {line}\n"))
+    super::super::print(&format!("{now} {}\n", escape_lines(line)))
 }

@@ -80,3 +80,37 @@ async fn events_are_found_by_their_message_with_node_and_instance() -> Result<()
     assert_eq!(all.code, Some(2), "an empty text would match everything: {all:?}");
     Ok(())
 }
+
+/// People who may create Events choose what the terminal of an administrator gets.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_events_say_does_not_control_the_terminal() -> Result<()> {
+    let yard = Yard::new("hostile").await?;
+    let hostile =
+        "sandbox \u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}1A\u{7f}\rall is well\n\u{202e}x\u{2066}";
+    let about = json!({"kind": "Pod", "name": "p\u{1b}[1A"});
+    let more = json!({
+        "message": hostile, "reason": "R\u{9b}2J", "source": {"host": "h\u{1b}c\u{202e}"},
+    });
+    event(&yard, "hostile", about, more).await?;
+    let namespace = &*yard.world.namespace;
+    let obeyed = |letter: char| {
+        letter != '\n' && (letter.is_control() || ('\u{202a}'..='\u{2069}').contains(&letter))
+    };
+    for format in ["table", "json", "yaml"] {
+        let found =
+            yard.recycle(&["search", "-n", namespace, "-s", "sandbox", "-o", format]).await?;
+        assert_eq!(found.code, Some(0), "{found:?}");
+        assert!(!found.stdout.contains(obeyed), "{format}: {found:?}");
+        assert!(found.stdout.contains("all is well"), "{format}: {found:?}");
+        if format == "table" {
+            assert_eq!(found.stdout.lines().count(), 2, "{found:?}");
+        } else {
+            // JSON is YAML, too.
+            let read: Value = serde_saphyr::from_str(&found.stdout)?;
+            assert_eq!(read[0]["message"], hostile, "{format}: {found:?}");
+        }
+    }
+    let missed = yard.recycle(&["search", "-n", namespace, "-s", "no\u{1b}[2Jthing"]).await?;
+    assert!(missed.code == Some(1) && !missed.stderr.contains(obeyed), "{missed:?}");
+    Ok(())
+}
