@@ -1,4 +1,5 @@
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use machinist_api::event_recycler::recycle::Recycle;
@@ -51,6 +52,11 @@ texts! {
     pub(super) fn incomplete(done: usize, of: usize, why: &str) =
         "{done} of {of} groups recycled; then: {why}";
     pub(super) fn recycled(group: &str) = "recycled {group}";
+    pub(super) fn config_unreadable(path: &Path, why: &str) =
+        "config file {} cannot be read: {why}", path.display();
+    pub(super) fn watch_recycles(threshold: u32, by: CountBy, window: Duration, how: &str) =
+        "Every node group that reaches the threshold ({threshold} {} in {}) will be recycled: {how}",
+        unit(by), span(window);
     pub(super) fn watching(terms: &[String], threshold: u32, by: CountBy, window: Duration) =
         "watching for {}: threshold {threshold} {} in {}", quoted(terms), unit(by), span(window);
     pub(super) fn would_recycle(group: &GroupRef, count: u64, by: CountBy) =
@@ -140,6 +146,8 @@ mod tests {
             not_listed("nodes", "connection refused"),
             text(NO_TERMINAL),
             text(NOT_CONFIRMED),
+            config_unreadable(Path::new("/home/jane/.kaws.yaml"), "permission denied"),
+            watch_recycles(5, CountBy::Nodes, Duration::from_mins(10), strategy(Strategy::Replace)),
             interrupted("workers"),
             resumption(&recycle, "machinist recycle run --region eu-west-3 workers"),
             incomplete(1, 2, "recycle of workers failed (TimedOut): timed out after 5m"),

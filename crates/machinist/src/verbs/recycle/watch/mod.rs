@@ -14,7 +14,7 @@ use super::arguments::{RecycleArguments, WatchArguments};
 use super::run::drive::drive;
 use super::run::preview::PreviewError;
 use super::run::progress::Progress;
-use super::run::{RecycleContext, command, preview};
+use super::run::{RecycleContext, command, confirm, preview};
 use super::{messages, print_line};
 use crate::exit::Stopped;
 use crate::terminal::escape_lines;
@@ -25,10 +25,14 @@ pub(super) async fn main(
     providers: &Providers,
 ) -> anyhow::Result<()> {
     let stop = shutdown::on_signal()?;
-    let context = RecycleContext::new(common, providers, arguments.how, stop.clone()).await?;
-    let mut detector = Detector::new(&context, common.region.as_deref(), arguments).await?;
     let (threshold, window, by) =
         (arguments.threshold, arguments.window, arguments.count_by.into());
+    if !arguments.dry_run && !arguments.yes {
+        let how = messages::strategy(arguments.how.strategy.into());
+        confirm(&messages::watch_recycles(threshold, by, window, how))?;
+    }
+    let context = RecycleContext::new(common, providers, arguments.how, stop.clone()).await?;
+    let mut detector = Detector::new(&context, common.region.as_deref(), arguments).await?;
     print(&context, &messages::watching(&arguments.search, threshold, by, window))?;
     let mut counted = String::new();
     'look: while !stop.is_cancelled() {

@@ -4,9 +4,10 @@ use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::Api;
 use kube::api::PostParams;
+use machinist_control_plane::children;
 use serde_json::{Value, json};
 
-use super::yard::Yard;
+use super::yard::{Yard, ended};
 
 const MESSAGE: &str =
     "Failed to create pod sandbox: failed to get sandbox image \"pause:3.9\": not found";
@@ -112,5 +113,35 @@ async fn what_events_say_does_not_control_the_terminal() -> Result<()> {
     }
     let missed = yard.recycle(&["search", "-n", namespace, "-s", "no\u{1b}[2Jthing"]).await?;
     assert!(missed.code == Some(1) && !missed.stderr.contains(obeyed), "{missed:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_flags_variables_and_file_of_kaws_are_read() -> Result<()> {
+    let yard = Yard::new("as-kaws").await?;
+    event(&yard, "a", json!({"kind": "Pod", "name": "p"}), json!({})).await?;
+    let (namespace, kubeconfig) = (&*yard.world.namespace, yard.world.kubeconfig());
+    let config = yard.path("config.yaml");
+    let text = format!("kubeconfig: {}\nnamespace: {namespace}\n", kubeconfig.display());
+    std::fs::write(&config, text)?;
+    let config = config.to_string_lossy();
+    let kubeconfig = kubeconfig.to_string_lossy();
+    let bad = [("KAWS_KUBECONFIG", "/nonexistent"), ("KAWS_NAMESPACE", "other")];
+    let good = [("KAWS_KUBECONFIG", &*kubeconfig), ("KAWS_NAMESPACE", namespace)];
+    let other = [("KAWS_KUBECONFIG", &*kubeconfig), ("KAWS_NAMESPACE", "other")];
+    for (flags, variables, code) in [
+        (&["-k", &*kubeconfig, "-n", namespace][..], &bad[..], 0),
+        (&[], &good[..], 0),
+        (&[], &other[..], 1),
+        (&[], &bad[..], 2),
+        (&["--config", &*config], &[], 0),
+        (&["--config", &*config], &other[..], 1),
+        (&["--config", "/nonexistent"], &good[..], 2),
+    ] {
+        let mut command = yard.command(&[&["search", "-s", "sandbox"], flags].concat());
+        command.env_remove("KUBECONFIG").envs(variables.iter().copied());
+        let found = ended(children::spawn(&mut command)?).await?;
+        assert_eq!(found.code, Some(code), "{flags:?} {variables:?}: {found:?}");
+    }
     Ok(())
 }
