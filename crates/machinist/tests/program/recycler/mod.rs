@@ -20,4 +20,5 @@ mod recycles;
 mod refusals;
 mod replicas;
 mod rights;
+mod secrecy;
 mod world;
