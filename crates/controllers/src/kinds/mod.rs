@@ -24,6 +24,7 @@ pub(crate) use machine_set::{
 pub use machine_set::{MachineSets, NoState, State};
 pub use node::Nodes;
 pub(crate) use node::{Node, Ready};
+pub(crate) use pod::Pod;
 pub use pod::Pods;
 pub(crate) use taint::Taint;
 
@@ -41,4 +42,4 @@ macro_rules! stored {
 }
 
 stored!(cloud::CertificateMap, cloud::Infrastructure, Lease);
-stored!(Event, EventRecycler, Machine, Node, pod::Pod);
+stored!(Event, EventRecycler, Machine, Node, Pod);

@@ -30,7 +30,7 @@ impl fmt::Display for Refusal {
             }
             Self::Unreachable { threshold, most } => write!(
                 f,
-                "spec.threshold must not exceed {most} where pods or nodes are counted (got {threshold})"
+                "spec.threshold must not exceed {most}, the most that is counted of a group (got {threshold})"
             ),
             Self::Pattern(text) => {
                 write!(
@@ -51,12 +51,15 @@ impl fmt::Display for Refusal {
 /// What was counted: `5 events in 10m`.
 fn counted(count: impl fmt::Display, facts: &Facts) -> String {
     let Ok(settings) = &facts.settings else { return format!("{count} events") };
-    let unit = match settings.count_by {
+    format!("{count} {} in {}", unit(settings.count_by), span(settings.window.length()))
+}
+
+pub fn unit(count_by: CountBy) -> &'static str {
+    match count_by {
         CountBy::Events => "events",
         CountBy::Pods => "pods",
         CountBy::Nodes => "nodes",
-    };
-    format!("{count} {unit} in {}", span(settings.window.length()))
+    }
 }
 
 texts! {
@@ -121,6 +124,8 @@ pub(super) fn unmapped(involved: &Involved, why: &str) -> String {
 
 pub(super) const POD_WITHOUT_NODE: &str = "the pod is not scheduled yet";
 pub(super) const POD_NOT_FOUND: &str = "the pod does not exist, and the event names no node";
+pub(super) const HOST_NOT_TRUSTED: &str =
+    "the pod does not exist; to count for the host that the event names, set spec.trustEventHost";
 
 #[cfg(test)]
 mod tests;

@@ -47,10 +47,14 @@ impl Cluster {
         Ok(Self { client, url, request_timeout: timings.request, metrics: Arc::default() })
     }
 
+    /// No cluster: requests to it fail.
+    pub fn absent(timings: &Timings) -> Result<Self, kube::Error> {
+        Self::new(kube::Config::new(http::Uri::from_static("http://127.0.0.1:9")), timings)
+    }
+
     #[cfg(test)]
     pub(crate) fn nowhere(timings: &Timings) -> Self {
-        let config = kube::Config::new(http::Uri::from_static("http://127.0.0.1:9"));
-        Self::new(config, timings).expect("a client")
+        Self::absent(timings).expect("a client")
     }
 
     #[cfg(test)]

@@ -74,7 +74,7 @@ fn counts_and_mark_are_stored_together() {
     let status = report.status.unwrap();
     assert_eq!(status["eventCounts"], json!({"a": 2}));
     assert_eq!(status["counting"]["mark"], "20");
-    assert!(status["counting"]["groups"]["a"].as_str().unwrap().ends_with(":2"));
+    assert!(status["counting"]["groups"]["a"].as_str().unwrap().ends_with("*2"));
     assert_eq!(status["unmapped"], json!({"count": 1, "example": "pod ns/q: no node"}));
     // Time alone changes the counts.
     assert_eq!(report.retry, Some(Retry::Again(Duration::from_secs(60))));

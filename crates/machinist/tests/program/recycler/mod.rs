@@ -11,6 +11,7 @@
 mod alerts;
 mod deployed;
 mod disturbed;
+mod forged;
 mod from_kaws;
 mod lease_history;
 mod mapping;
@@ -19,4 +20,5 @@ mod recycles;
 mod refusals;
 mod replicas;
 mod rights;
+mod secrecy;
 mod world;

@@ -19,8 +19,8 @@ use tempfile::TempDir;
 use super::process;
 use super::world::{PATIENCE, RecyclerWorld, audited};
 
-const NAMESPACE: &str = "kube-system";
-const ACCOUNT: &str = "kaws-operator";
+pub(super) const NAMESPACE: &str = "kube-system";
+pub(super) const ACCOUNT: &str = "kaws-operator";
 const SIZES: [u32; 3] = [1, 3, 2];
 
 /// Rights that this recycle may get by without, and when they are needed.
@@ -81,7 +81,7 @@ fn a_group_is_recycled_with_the_rights_of_the_manifests_and_no_more() -> Result<
 }
 
 /// What the folder has, taken by the API server.
-async fn install(world: &RecyclerWorld) -> Result<Vec<Value>> {
+pub(super) async fn install(world: &RecyclerWorld) -> Result<Vec<Value>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/recycler");
     let folder = folder.to_string_lossy();
     let manifests = kubectl(&world.control_plane, &["kustomize", &folder], None).await?;
