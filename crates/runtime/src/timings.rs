@@ -27,6 +27,9 @@ pub struct Timings {
     pub retry: Backoff,
     /// The duration of a lease.
     pub lease: Duration,
+    /// A queue without progress for this long fails `/healthz`. Far longer than a reconcile takes whose requests all
+    /// use up their timeouts.
+    pub stall: Duration,
     /// The same Event about an object is not repeated within this time.
     pub event_window: Duration,
     /// The grace period of reconciles on shutdown. Then leases are released within half of it, and everything else
@@ -48,6 +51,7 @@ impl Default for Timings {
             sync_period: seconds(600),
             retry: Backoff { base: seconds(1), max: seconds(300) },
             lease: seconds(120),
+            stall: seconds(1800),
             // As long as API servers usually keep Events: one that still applies is written again.
             event_window: seconds(3600),
             stop_grace: seconds(5),
@@ -70,6 +74,7 @@ impl Timings {
             sync_period: self.sync_period.mul_f64(factor),
             retry: self.retry.scaled(factor),
             lease: self.lease.mul_f64(factor),
+            stall: self.stall.mul_f64(factor),
             event_window: self.event_window.mul_f64(factor),
             stop_grace: self.stop_grace.mul_f64(factor),
         }
