@@ -365,7 +365,11 @@ impl Elector {
     async fn watch_until(&mut self, expiry: Duration, news: &mut Option<Lines>) {
         let left = expiry.saturating_sub(self.shared.clock.uptime());
         let seen = match tokio::time::timeout(left, self.next_line(news)).await {
-            Err(_) => return,
+            Err(_) => {
+                // A living holder would have renewed it; or the connection is dead.
+                *news = None;
+                return;
+            }
             Ok(line) => line.and_then(|line| Record::from_watch(&line)),
         };
         match seen {
