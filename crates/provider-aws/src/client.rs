@@ -16,6 +16,7 @@ use machinist_provider::secret::SecretReader;
 use crate::credentials::{self, PROFILE};
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
+use crate::fence::Fence;
 use crate::messages;
 use crate::quiet::quiet;
 use crate::responses::CompleteResponses;
@@ -103,7 +104,7 @@ impl Connector {
 
         // This reads `AWS_ENDPOINT_URL` and `AWS_ENDPOINT_URL_EC2`, whatever the source of the credentials.
         let shared = quiet(loader.load()).await;
-        let mut config = Builder::from(&shared).interceptor(CompleteResponses);
+        let mut config = Builder::from(&shared).interceptor(CompleteResponses).interceptor(Fence);
         if let Some(endpoint) = &access.endpoint {
             config = config.endpoint_url(&**endpoint);
         }

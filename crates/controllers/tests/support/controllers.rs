@@ -126,7 +126,7 @@ fn parts(shared: &Arc<Shared>, machines: &MachineTimings) -> Parts {
         platform: Arc::new(NoPlatform),
         metrics: Arc::new(NoMetrics),
         clock: Arc::new(move || clock.uptime()),
-        spawn: Arc::new(move |task| tasks.spawn(task)),
+        spawn: Arc::new(move |task| tasks.spawn("provider", task)),
         timings: CloudTimings {
             consistency: machines.consistency,
             request: shared.timings.cloud_call,

@@ -18,6 +18,7 @@ use super::convert;
 use super::errors::{classify_group_error, is_no_refresh, is_refresh_running};
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
+use crate::fence::Fence;
 use crate::messages;
 use crate::quiet::quiet;
 use crate::responses::CompleteResponses;
@@ -33,7 +34,8 @@ pub(super) struct Caller {
 impl Caller {
     /// Uses the credentials and the custom endpoint of the EC2 client.
     pub(super) fn new(ec2: Arc<Ec2>) -> Self {
-        let mut config = Builder::from(&ec2.shared).interceptor(CompleteResponses);
+        let mut config =
+            Builder::from(&ec2.shared).interceptor(CompleteResponses).interceptor(Fence);
         if let Some(endpoint) = &ec2.access.endpoint {
             config = config.endpoint_url(&**endpoint);
         }

@@ -12,6 +12,7 @@ use machinist_provider::node_groups::{
     RefreshStatus, Sizes, mark,
 };
 use machinist_provider::parts::{CloudTimings, Parts};
+use machinist_provider::permit::{self, Permit};
 use machinist_provider::platform::NoPlatform;
 use machinist_provider_aws::AwsProvider;
 use machinist_testbed::aws::{AwsBed, Behaviour, Effect, Estate, Front, Rule};
@@ -330,6 +331,25 @@ async fn lost_response_is_unclear_and_repeatable() {
     yard.unmark(&group).await.unwrap_err();
     yard.unmark(&group).await.unwrap();
     assert!(yard.front().unmet_rules().is_empty());
+}
+
+/// Its virtual machine is suspended after the group was described; meanwhile another leader finishes the recycle.
+#[tokio::test]
+async fn leader_that_was_suspended_after_describe_sends_no_update() {
+    let yard = Yard::new().await;
+    let group = yard.group("suspended", [1, 3, 2], &[]).await;
+    let counter = Arc::clone(&yard.counter);
+    let resumed = move || counter.calls.lock().iter().any(|(name, _)| name.contains("Describe"));
+    let permit = Permit::new(move || (!resumed()).then_some(MINUTE));
+    let change = GroupChange::Resize { from: sizes(1, 3, 2), to: Sizes::ZERO };
+    let changed = permit::within(permit, yard.groups.change(&group, &change)).await;
+    let Err(GroupError::Cloud(error)) = changed else { panic!("{changed:?}") };
+    assert_eq!((error.class, error.effect), (ErrorClass::NotLeader, Happened::None), "{error}");
+    assert_eq!(yard.front().calls_of("DescribeAutoScalingGroups").len(), 1);
+    assert_eq!(yard.front().calls_of("UpdateAutoScalingGroup").len(), 0);
+    assert_eq!(yard.truth(&group).await, [1, 3, 2]);
+    yard.groups.change(&group, &change).await.unwrap();
+    assert_eq!(yard.truth(&group).await, [0, 0, 0]);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use machinist_domain::permit::Expired;
 /// The class of an error: what the controllers report as its category.
 pub use machinist_domain::retry::Category as ErrorClass;
 use machinist_domain::retry::{Category, Classified, Retry};
@@ -40,6 +41,14 @@ impl CloudError {
     /// The cloud's Retry-After, one hour at most.
     pub fn pause(&self) -> Option<Duration> {
         self.retry_after.map(|after| after.min(LONGEST_RETRY_AFTER))
+    }
+}
+
+/// No request was sent.
+impl From<Expired> for CloudError {
+    fn from(expired: Expired) -> Self {
+        let error = Self::new(ErrorClass::NotLeader, expired.to_string());
+        Self { effect: Effect::None, ..error }
     }
 }
 

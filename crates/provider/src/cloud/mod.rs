@@ -3,7 +3,9 @@
 //! Every call is keyed by the Machine's uid and its stored attempt, never by a name, so repeating a call is safe even
 //! if the first response was lost. A provider keeps no state that a restart would lose.
 //!
-//! Not here: waiting, retrying, batching and the lease. The controllers do that for all providers.
+//! `create`, `update` and `delete` run within a [`permit`](crate::permit), which ends with the lease: check it directly
+//! before each request that changes something. Not here: waiting, retrying and batching. The controllers do that for
+//! all providers.
 
 pub mod absence;
 pub mod error;
