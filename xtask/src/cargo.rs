@@ -1,5 +1,6 @@
 //! What cargo knows about the workspace.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -12,6 +13,7 @@ use crate::repo::Repo;
 #[derive(Debug, Deserialize)]
 pub(crate) struct Metadata {
     pub(crate) packages: Vec<Package>,
+    pub(crate) target_directory: PathBuf,
 }
 
 /// A member of the workspace.
@@ -21,6 +23,8 @@ pub(crate) struct Package {
     pub(crate) version: String,
     pub(crate) manifest_path: PathBuf,
     pub(crate) dependencies: Vec<Dependency>,
+    /// The names that each feature enables.
+    pub(crate) features: BTreeMap<String, Vec<String>>,
     pub(crate) targets: Vec<Target>,
 }
 
@@ -44,6 +48,12 @@ impl Metadata {
     pub(crate) fn of(repo: &Repo) -> Result<Self> {
         let text = output(repo, &["metadata", "--no-deps", "--format-version", "1"])?;
         serde_json::from_str(&text).context("failed to read the answer of cargo metadata")
+    }
+
+    pub(crate) fn package(self, name: &str) -> Result<Package> {
+        let mut packages = self.packages.into_iter();
+        let found = packages.find(|package| package.name == name);
+        found.with_context(|| format!("the workspace has no crate {name}"))
     }
 }
 

@@ -4,7 +4,7 @@
 //! xtask check [NAME ...]    every check, or the named ones; exit 1 if one of them finds something
 //! xtask docs                rustdoc with warnings as errors, from the artifacts of the test build
 //! xtask generate            write the generated files
-//! xtask image [ARG ...]     build the container image with docker, podman or buildah; ARGs go to its `build`
+//! xtask image               write the container image; `--profile dev` for a trial
 //! xtask test [ARG ...]      build all tests, then run the test binaries side by side; ARGs go to `cargo test`
 //! ```
 //! A check reads the tree, returns findings and changes nothing. What cargo, clippy or a known tool does is not here.
@@ -24,7 +24,7 @@ use anyhow::{Result, bail};
 
 use crate::repo::Repo;
 
-const USAGE: &str = "usage: xtask check [NAME ...] | docs | generate | image [ARG ...] \
+const USAGE: &str = "usage: xtask check [NAME ...] | docs | generate | image [--profile dev|release] \
     | test [CARGO ARG ...] [-- TEST ARG ...]";
 
 fn main() -> ExitCode {

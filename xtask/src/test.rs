@@ -1,7 +1,8 @@
 //! `xtask test [CARGO ARG ...] [-- TEST ARG ...]`: builds all tests once, then runs the test binaries side by side.
 //!
 //! The output of a binary is printed whole when it ends, the failures again at the end, and the last line counts:
-//! `N passed, N failed`. Without arguments, doc tests and the example crate run as well.
+//! `N passed, N failed`. Without arguments, doc tests and the example crate run as well. The binary of the image is
+//! built first, for the tests that run it.
 //! `MACHINIST_TEST_JOBS` sets how many binaries run at once.
 
 mod job;
@@ -18,6 +19,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use self::job::{Job, Outcome};
+use crate::image;
 use crate::repo::Repo;
 
 const EXAMPLE: &str = "examples/machine-api-provider-example/Cargo.toml";
@@ -44,6 +46,10 @@ pub(crate) fn run(repo: &Repo, arguments: &[String]) -> Result<bool> {
     let flags = std::env::var("CARGO_FLAGS").unwrap_or_default();
     let flags: Vec<&str> = flags.split_whitespace().collect();
     let extra: Vec<&str> = for_cargo.iter().map(String::as_str).collect();
+    if arguments.is_empty() || extra.contains(&"program") {
+        // Before the tests are built, because it replaces the binary with their features.
+        image::for_tests(repo)?;
+    }
     let mut jobs = build(repo, &[&flags[..], &["--workspace"], &extra].concat())?;
     if arguments.is_empty() {
         let example = ["--manifest-path", EXAMPLE, "--target-dir", "target"];

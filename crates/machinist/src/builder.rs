@@ -48,7 +48,7 @@ impl Machinist {
                 verbs::termination_handler::main(&arguments, cli.logging)
             }
             Command::Crds => verbs::crds::main(),
-            Command::Version => verbs::version::main(),
+            Command::Version(arguments) => verbs::version::main(arguments, &providers),
         };
         exit::code(result)
     }

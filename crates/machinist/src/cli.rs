@@ -56,8 +56,8 @@ pub(crate) enum Command {
     TerminationHandler(TerminationHandlerArguments),
     /// Print the CustomResourceDefinitions, for clusters other than OpenShift.
     Crds,
-    /// Print the version.
-    Version,
+    /// Print version, commit, features and providers of this binary.
+    Version(VersionArguments),
 }
 
 /// Flags of `machinist run`.
@@ -216,6 +216,21 @@ pub(crate) struct TerminationHandlerArguments {
     /// Interval between requests to it.
     #[arg(long, default_value = "5s", value_parser = poll_interval, value_name = "DURATION")]
     pub(crate) poll_interval: Duration,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct VersionArguments {
+    /// Output format.
+    #[arg(long, short, value_enum, default_value_t = VersionFormat::Text, value_name = "FORMAT")]
+    pub(crate) output: VersionFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum VersionFormat {
+    /// Lines of text.
+    Text,
+    /// JSON.
+    Json,
 }
 
 #[cfg(feature = "playground")]

@@ -110,11 +110,15 @@ impl Process {
     /// In the order of its log, be that for people or JSON.
     pub async fn addresses<const N: usize>(&self) -> Result<[SocketAddr; N]> {
         poll::eventually(PATIENCE, "the process to listen", || async {
-            let log = self.log()?;
-            let found: Vec<_> = log.lines().filter_map(listening).collect();
-            found.try_into().map_err(|found| anyhow!("not yet: {found:?}\n{log}"))
+            let found = self.listening()?;
+            found.try_into().map_err(|found| anyhow!("not yet: {found:?}\n{:?}", self.log()))
         })
         .await
+    }
+
+    /// The addresses that its log names until now.
+    pub fn listening(&self) -> Result<Vec<SocketAddr>> {
+        Ok(self.log()?.lines().filter_map(listening).collect())
     }
 
     pub fn ensure_alive(&mut self) -> Result<()> {

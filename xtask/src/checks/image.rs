@@ -1,16 +1,19 @@
 //! The image can be built: the Dockerfile's rules, and its `cargo build` without a container engine.
 //!
 //! The build command runs in the dev profile. With the features of the image the dependencies have the same features as
-//! in the workspace, so only crates of this repository are compiled. Then the binary is started.
-
-use std::process::Command;
+//! in the workspace, so only crates of this repository are compiled. The binary must have the features that
+//! `crates/machinist/Cargo.toml` names, and start in an image of its own. Tests run it as the manifests do
+//! (`crates/machinist/tests/program/image`).
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 
+use crate::cargo::Metadata;
 use crate::finding::Finding;
+use crate::image::dockerfile::{self, FILE as DOCKERFILE, cargo_build};
+use crate::image::{self, Build};
 use crate::repo::Repo;
 
-const DOCKERFILE: &str = "Dockerfile";
 /// What cargo reads; `.dockerignore` may not leave out any of it.
 const SOURCES: &[&str] = &[".cargo/", "Cargo.", "crates/", "tools/", "xtask/"];
 /// Steps that bring the binary from cargo's folder to the entry point.
@@ -21,6 +24,9 @@ const STEPS: &[&str] = &[
     "ENTRYPOINT [\"/machinist\"]\n",
 ];
 const ARCHITECTURES: &[&str] = &["amd64", "arm64", "x86_64", "aarch64"];
+const MANIFEST: &str = "crates/machinist/Cargo.toml";
+/// The feature that names all others of the image.
+const FEATURE: &str = "image";
 
 pub(crate) fn check(repo: &Repo) -> Result<Vec<Finding>> {
     let dockerfile = repo.read(DOCKERFILE)?;
@@ -34,13 +40,15 @@ pub(crate) fn check(repo: &Repo) -> Result<Vec<Finding>> {
         missing
             .map(|file| Finding::of(file, "the build needs it: .dockerignore must not match it")),
     );
-    findings.extend(build_and_start(repo, &cargo_build(&dockerfile))?);
+    match image::for_tests(repo).and_then(|build| start(repo, &build)) {
+        Ok(more) => findings.extend(more),
+        Err(error) => findings.push(Finding::of(DOCKERFILE, format!("{error:#}"))),
+    }
     Ok(findings)
 }
 
 fn rules(dockerfile: &str, manifest: &str) -> Vec<Finding> {
-    let lines = dockerfile.lines().filter(|line| !line.trim_start().starts_with('#'));
-    let steps = lines.collect::<Vec<_>>().join("\n") + "\n";
+    let steps = dockerfile::steps(dockerfile).join("\n") + "\n";
     let value = |prefix: &str| steps.lines().rev().find_map(|line| line.strip_prefix(prefix));
     let number = |text: &str| text.parse::<u32>().is_ok_and(|id| id > 0);
     let mut findings = Vec::new();
@@ -64,12 +72,15 @@ fn rules(dockerfile: &str, manifest: &str) -> Vec<Finding> {
         !ARCHITECTURES.iter().any(|name| steps.contains(name)),
         "no step may name an architecture",
     );
-    for flag in ["--locked", "--release", "--no-default-features", "aws"] {
-        must(
-            cargo_build(dockerfile).iter().any(|it| it == flag),
-            &format!("cargo build lacks {flag}"),
-        );
+    let build = cargo_build(dockerfile);
+    for flag in ["--locked", "--release", "--no-default-features"] {
+        must(build.iter().any(|it| it == flag), &format!("cargo build lacks {flag}"));
     }
+    let named = build.iter().skip_while(|it| *it != "--features").skip(1).take(1);
+    must(
+        named.eq([FEATURE]) && build.iter().filter(|it| it.starts_with("--features")).count() == 1,
+        "cargo build must have `--features image` and no other feature: crates/machinist/Cargo.toml names them",
+    );
     for step in STEPS {
         must(steps.contains(step), &format!("the step `{}` is missing", step.trim()));
     }
@@ -80,13 +91,6 @@ fn rules(dockerfile: &str, manifest: &str) -> Vec<Finding> {
 fn version(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
-
-/// The arguments of `cargo build`.
-fn cargo_build(dockerfile: &str) -> Vec<String> {
-    let command = dockerfile.split_once("cargo build").map_or("", |(_, rest)| rest);
-    let words = command.lines().next().unwrap_or_default().split_whitespace();
-    words.take_while(|word| *word != "&&").filter(|word| *word != "\\").map(str::to_owned).collect()
 }
 
 /// `.dockerignore` has two forms of patterns: `/place` and `**/*.ending`.
@@ -106,29 +110,38 @@ fn is_needed(file: &str) -> bool {
     SOURCES.iter().any(|source| file.starts_with(source))
 }
 
-fn build_and_start(repo: &Repo, arguments: &[String]) -> Result<Option<Finding>> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let arguments: Vec<&String> = arguments.iter().filter(|word| *word != "--release").collect();
-    let mut build = Command::new(&cargo);
-    build.arg("build").args(&arguments);
-    let mut start = Command::new(cargo);
-    start.arg("run").args(&arguments).args(["--", "version"]);
-    for mut command in [build, start] {
-        let output = command.current_dir(repo.root()).output().context("failed to run cargo")?;
-        if !output.status.success() {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            return Ok(Some(Finding::of(DOCKERFILE, format!("{command:?} fails:\n{errors}"))));
-        }
+/// Starts the binary here, and in an image.
+fn start(repo: &Repo, build: &Build) -> Result<Option<Finding>> {
+    let printed = build.output(&["version", "-o", "json"])?;
+    let printed: Value = serde_json::from_str(&printed).context("machinist version -o json")?;
+    let features = Metadata::of(repo)?.package("machinist")?.features;
+    let expected = features.get(FEATURE).with_context(|| format!("no feature {FEATURE}"))?;
+    let finding = differs(&printed, expected, &build.commit);
+    image::assemble(repo, build)?;
+    Ok(finding.map(|advice| Finding::of(MANIFEST, advice)))
+}
+
+fn differs(printed: &Value, features: &[String], commit: &str) -> Option<String> {
+    let wanted = serde_json::json!(features);
+    if printed["features"] != wanted {
+        let found = &printed["features"];
+        return Some(format!(
+            "the feature {FEATURE} is {wanted}, but `machinist version` of such a binary lists {found}"
+        ));
     }
-    Ok(None)
+    let found = &printed["commit"];
+    (found != commit)
+        .then(|| format!("the build names commit {commit:?}, `machinist version` {found}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const GOOD: &str = "ARG BUILDER=x/rust:1.95-bookworm\nARG RUNTIME=x/distroless/cc:nonroot\nCOPY . .\n\
-        RUN cargo build --release --locked --no-default-features --features aws \\\n\
+        RUN cargo build --release --locked --no-default-features --features image \\\n\
         \x20&& cp target/release/machinist /machinist\n\
         COPY --from=build /machinist /machinist\nUSER 65532:65532\nENTRYPOINT [\"/machinist\"]\n";
 
@@ -144,13 +157,24 @@ mod tests {
             ("rust:1.95", "amd64/rust:1.95", "architecture"),
             (" --locked", "", "--locked"),
             (" --no-default-features", "", "--no-default-features"),
-            (" --features aws", "", "aws"),
+            (" --features image", "", "--features image"),
+            (" --features image", " --features aws", "--features image"),
+            (" --features image", " --features image --features=playground", "--features image"),
             ("[\"/machinist\"]", "[\"/other\"]", "ENTRYPOINT"),
         ] {
             let found = findings(&GOOD.replace(good, bad));
             assert_eq!(found.len(), 1, "{about}: {found:?}");
             assert!(found[0].advice.contains(about), "{}", found[0].advice);
         }
+    }
+
+    #[test]
+    fn the_binary_must_list_the_features_and_the_commit_of_its_build() {
+        let printed = json!({"features": ["aws"], "commit": "abc"});
+        let features = ["aws".to_owned()];
+        assert_eq!(differs(&printed, &features, "abc"), None);
+        assert!(differs(&printed, &[], "abc").unwrap().contains("lists [\"aws\"]"));
+        assert!(differs(&printed, &features, "def").unwrap().contains("\"abc\""));
     }
 
     #[test]

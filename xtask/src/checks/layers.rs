@@ -113,6 +113,8 @@ fn matches(patterns: &[&str], name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::cargo::Dependency;
 
@@ -127,6 +129,7 @@ mod tests {
             version: "0.0.0".to_owned(),
             manifest_path: "Cargo.toml".into(),
             dependencies: vec![dependency],
+            features: BTreeMap::new(),
             targets: Vec::new(),
         };
         arrows(&package).len()

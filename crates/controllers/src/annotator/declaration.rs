@@ -9,6 +9,7 @@ pub const DECLARATION: Declaration = Declaration {
     summary: "Annotates MachineSets with the capacity of a machine, for scale from zero.",
     requires: &[MACHINE_SETS],
     needs_nodes: false,
+    needs_provider: false,
     lease: Lease::own(false),
     workers: 16,
     reads: &[

@@ -17,6 +17,7 @@ pub const DECLARATION: Declaration = Declaration {
     summary: "Creates, updates and deletes the instance of every Machine; drains and deletes its Node.",
     requires: &[MACHINES],
     needs_nodes: true,
+    needs_provider: true,
     lease: Lease::shared(LEASE_MACHINE),
     workers: 32,
     reads: &[

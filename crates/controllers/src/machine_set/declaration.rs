@@ -10,6 +10,7 @@ pub const DECLARATION: Declaration = Declaration {
     summary: "Creates and deletes Machines until a MachineSet has spec.replicas of them.",
     requires: &[MACHINE_SETS, MACHINES],
     needs_nodes: true,
+    needs_provider: false,
     lease: Lease::shared(LEASE_MACHINE_SET),
     workers: 8,
     reads: &[

@@ -8,6 +8,7 @@ pub const DECLARATION: Declaration = Declaration {
     summary: "Links Machines and Nodes, and syncs labels, annotations and taints from the Machine to its Node.",
     requires: &[MACHINES],
     needs_nodes: true,
+    needs_provider: false,
     lease: Lease::shared(LEASE_NODE_LINK),
     workers: 16,
     reads: &[Read::new(MACHINES, WATCH), Read::new(NODES, WATCH)],

@@ -16,6 +16,7 @@ pub const DECLARATION: Declaration = Declaration {
     summary: "Counts Events per node group and recycles a group that reaches its threshold.",
     requires: &[EVENT_RECYCLERS],
     needs_nodes: true,
+    needs_provider: true,
     // As kaws-operator has it.
     lease: Lease {
         custom: LeaseCustom {

@@ -9,6 +9,8 @@ mod annotate;
 #[cfg(test)]
 mod ec2;
 #[cfg(test)]
+mod image;
+#[cfg(test)]
 mod processes;
 #[cfg(test)]
 mod readme;

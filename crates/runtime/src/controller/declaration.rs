@@ -17,6 +17,8 @@ pub struct Declaration {
     pub requires: &'static [Resource],
     /// Whether it cannot work without the cluster that has the Nodes.
     pub needs_nodes: bool,
+    /// Whether it has nothing to do in a binary without a provider.
+    pub needs_provider: bool,
     pub lease: Lease,
     /// How many objects are reconciled at once, unless `--workers` is set.
     pub workers: usize,
@@ -155,6 +157,7 @@ impl Declaration {
             summary: "",
             requires: &[],
             needs_nodes: false,
+            needs_provider: false,
             lease: Lease::own(false),
             workers: 1,
             reads: &[],

@@ -8,6 +8,9 @@ texts! {
     pub(super) fn not_selected(name: &str) = "--workers: controller {name:?} is not in --controllers";
     pub(super) fn needs_nodes(name: &str) =
         "--target-kubeconfig=none: controller {name} needs the cluster with the Nodes";
+    pub(super) fn needs_provider(name: &str) =
+        "--controllers: {name} needs a provider, which this binary lacks; build it with the feature aws, or set \
+         --platform=none";
 }
 
 #[cfg(test)]
@@ -23,6 +26,7 @@ mod tests {
             unknown_platform("asw", &["auto", "aws", "none", "sim"]),
             not_selected("machine"),
             needs_nodes("machine"),
+            needs_provider("machine"),
         ];
         let rows = rows.map(|text| ("stderr", "", text));
         insta::assert_snapshot!("messages", message_table(&rows));

@@ -5,6 +5,7 @@ pub(crate) mod messages;
 use std::sync::Arc;
 
 use anyhow::Context;
+use machinist_controllers::platform::rule::Choice;
 use machinist_provider::provider::Providers;
 use machinist_runtime::cache::Scope;
 use machinist_runtime::clock::SystemClock;
@@ -57,6 +58,12 @@ pub async fn run(
     for LeaseCustom { namespace, duration } in controllers.iter_mut().map(|one| &mut one.lease) {
         *namespace = namespace.filter(|_| arguments.leader_elect_resource_namespace.is_none());
         *duration = duration.filter(|_| arguments.leader_elect_lease_duration.is_none());
+    }
+    if names.is_empty()
+        && wiring.platform != Choice::NoProvider
+        && let Some(one) = controllers.iter().find(|one| one.declaration.needs_provider)
+    {
+        return Err(exit::usage(messages::needs_provider(one.declaration.name)));
     }
     let known: Vec<_> = controllers.iter().map(|controller| controller.declaration.name).collect();
     if let Some((name, _)) =
@@ -118,4 +125,30 @@ fn timings(arguments: &RunArguments) -> Timings {
 fn identity() -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     format!("{host}_{}_{:016x}", std::process::id(), fastrand::u64(..))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The error of `run` in a binary without a provider, outside of any cluster.
+    async fn refusal(flags: &[&str]) -> String {
+        let nowhere = ["--control-kubeconfig=/no-such-file", "--target-kubeconfig=none"];
+        let arguments = RunArguments::parse(&[&nowhere, flags].concat()).unwrap();
+        let providers = Providers::default();
+        let result = run(&arguments, &providers, CancellationToken::new()).await;
+        exit::text(&result.unwrap_err())
+    }
+
+    #[tokio::test]
+    async fn controllers_of_a_cloud_do_not_start_without_a_provider() {
+        for controllers in ["machine", "machineset,machine", "recycler", "all"] {
+            let text = refusal(&["--controllers", controllers]).await;
+            assert!(text.contains("needs a provider"), "{controllers}: {text}");
+        }
+        for flags in [&["--controllers=annotator"][..], &["--controllers=all", "--platform=none"]] {
+            let text = refusal(flags).await;
+            assert!(text.contains("/no-such-file"), "{flags:?}: {text}");
+        }
+    }
 }

@@ -18,5 +18,5 @@ mod refusals;
 mod rights;
 mod staleness;
 mod start_up;
-mod support;
+pub(crate) mod support;
 mod undecodable;
