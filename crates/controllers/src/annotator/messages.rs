@@ -50,7 +50,8 @@ pub(super) fn catalogue_used(failure: &Failure) -> String {
 pub(super) fn refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::UnknownType { instance_type, provider } => format!(
-            "Instance type {instance_type:?} is unknown to provider {provider}; annotations are unchanged"
+            "Instance type {instance_type:?} is unknown to provider {provider}, so annotations are unchanged; correct \
+             the instance type or the region in the provider spec"
         ),
         Refusal::NoCapacities { provider } => {
             format!(

@@ -116,8 +116,8 @@ fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
         }
         // The window has its maximum width: its Machines are created first.
     }
-    // With more open ordinals than missing Machines (`replicas` was lowered), the window is closed first; the Machines
-    // that are still missing get new ordinals.
+    // `replicas` was lowered below members + open: the window is closed first. If members are still fewer than
+    // `replicas`, new ordinals are reserved afterwards.
     let all_wanted = open > 0 && counted <= desired.replicas;
     all_wanted.then(|| {
         Plan::Create(view.open_ordinals.iter().copied().take(MOST_PER_RECONCILE).collect())

@@ -36,7 +36,7 @@ pub(super) const NO_NODE: &str = "no node";
 pub(super) const NO_SECRETS: &str = "Secrets are not read by this command";
 pub(super) const NO_TERMINAL: &str =
     "cannot ask for confirmation, because stdin is not a terminal; use --yes or --dry-run";
-pub(super) const NOT_CONFIRMED: &str = "not confirmed";
+pub(super) const NOT_CONFIRMED: &str = "not confirmed; nothing was changed";
 pub(super) const FINISHED_ELSEWHERE: &str = "another command has finished its recycle";
 pub(super) const PLAN_CHANGED: &str = "another command has changed the plan in its tags";
 pub(super) const ALL_REPLACED: &str = "all of its instances were replaced";
