@@ -8,11 +8,13 @@
 pub mod annotator;
 pub mod cloud_access;
 pub mod clouds;
+mod discovery;
 pub mod drain;
 mod first_list;
 pub mod kinds;
 pub mod machine;
 pub mod machine_set;
+mod migration;
 pub mod node_link;
 pub mod openshift;
 pub mod platform;

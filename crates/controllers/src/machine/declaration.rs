@@ -3,8 +3,8 @@ use machinist_api::names::{
     CONDITION_READY, CONDITION_TERMINABLE, LEASE_MACHINE,
 };
 use machinist_api::resource::{
-    DAEMON_SETS, INFRASTRUCTURES, MACHINES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS,
-    VOLUME_ATTACHMENTS,
+    DAEMON_SETS, FEATURE_GATES, INFRASTRUCTURES, MACHINES, NAMESPACES, NODES,
+    PERSISTENT_VOLUME_CLAIMS, PODS, VOLUME_ATTACHMENTS,
 };
 use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
@@ -31,6 +31,9 @@ pub const DECLARATION: Declaration = Declaration {
         Read::new(INFRASTRUCTURES, WATCH)
             .named(&["cluster"])
             .because("OpenShift: platform, tags, endpoints and the infrastructure name."),
+        Read::new(FEATURE_GATES, WATCH)
+            .named(&["cluster"])
+            .because("OpenShift: whether Cluster API may manage machines, too."),
         Read::new(NAMESPACES, &["get"])
             .named(&["kube-system"])
             .because("Its uid identifies the cluster where there is no infrastructure name."),
@@ -112,7 +115,7 @@ const WRITES: &[Write] = &[
         MACHINES,
         &["status.conditions[Paused]", "status.authoritativeAPI"],
         "Read by OpenShift's migration to Cluster API. authoritativeAPI is set only if it is empty. \
-         Only with `--feature-gates=MachineAPIMigration=true`.",
+         Only with the feature gate MachineAPIMigration.",
     ),
     Write::status(
         MACHINES,
