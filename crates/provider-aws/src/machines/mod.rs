@@ -5,7 +5,7 @@
 
 mod account;
 mod calls;
-mod cluster_settings;
+pub(crate) mod cluster_settings;
 mod delete;
 mod describe;
 mod errors;
@@ -31,7 +31,7 @@ use machinist_provider::cloud::{
 use machinist_provider::parts::Parts;
 
 pub(crate) use self::describe::ec2_instance::Ec2Instance;
-pub(crate) use self::errors::{ErrorContext, classify};
+pub(crate) use self::errors::{ErrorContext, classify, no_effect};
 use self::launch::resolve::{Resolver, keep_answer};
 use self::load_balancers::TargetLookups;
 use crate::client::{Connector, ENDPOINT_SERVICE};

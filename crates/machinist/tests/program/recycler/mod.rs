@@ -14,6 +14,7 @@ mod disturbed;
 mod from_kaws;
 mod lease_history;
 mod mapping;
+mod on_openshift;
 mod process;
 mod recycles;
 mod refusals;

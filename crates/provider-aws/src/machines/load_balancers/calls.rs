@@ -38,7 +38,7 @@ impl<'a> Balancers<'a> {
             classic::config::Builder::from(&ec2.shared).interceptor(CompleteResponses);
         let mut network =
             network::config::Builder::from(&ec2.shared).interceptor(CompleteResponses);
-        if let Some(endpoint) = settings.load_balancing_endpoint() {
+        if let Some(endpoint) = settings.endpoint("elasticloadbalancing") {
             classic = classic.endpoint_url(endpoint);
             network = network.endpoint_url(endpoint);
         }
