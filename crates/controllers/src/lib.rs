@@ -11,6 +11,7 @@ pub mod clouds;
 mod discovery;
 pub mod drain;
 mod first_list;
+mod inventory;
 pub mod kinds;
 pub mod machine;
 pub mod machine_set;

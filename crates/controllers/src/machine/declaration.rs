@@ -10,6 +10,7 @@ use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
 
 use super::metrics::MachineMetrics;
+use crate::inventory::Inventory;
 use crate::platform::metrics::PlatformMetrics;
 
 pub const DECLARATION: Declaration = Declaration {
@@ -65,7 +66,10 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::ReconcileError,
         EventReason::Update,
     ],
-    metrics: |metrics| drop((metrics.of::<MachineMetrics>(), metrics.of::<PlatformMetrics>())),
+    metrics: |metrics| {
+        drop((metrics.of::<MachineMetrics>(), metrics.of::<PlatformMetrics>()));
+        drop(metrics.of::<Inventory>());
+    },
 };
 
 const WRITES: &[Write] = &[

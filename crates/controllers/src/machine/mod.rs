@@ -64,6 +64,7 @@ use crate::cloud_access::SecretScope;
 use crate::clouds::Clouds;
 use crate::clouds::cluster_identity::ClusterIdentity;
 use crate::drain::Drainer;
+use crate::inventory::Inventory;
 use crate::kinds::{Machines, Nodes};
 use crate::migration::MigrationGate;
 use crate::openshift::OpenShift;
@@ -106,6 +107,7 @@ pub struct MachineController {
 impl MachineController {
     pub fn new(shared: &Arc<Shared>, kind: Machines, settings: Settings) -> Self {
         let machines = shared.caches.open(&shared.control, shared.scope.clone(), kind);
+        shared.metrics.of::<Inventory>().machines(&machines);
         let cluster = shared.target.as_ref().unwrap_or(&shared.control);
         let nodes = shared.caches.open(cluster, Scope::All, Nodes);
         let openshift = OpenShift::new(shared);

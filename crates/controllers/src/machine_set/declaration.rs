@@ -4,6 +4,7 @@ use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
 
 use super::metrics::MachineSetMetrics;
+use crate::inventory::Inventory;
 
 pub const DECLARATION: Declaration = Declaration {
     name: "machineset",
@@ -41,7 +42,7 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::Released,
         EventReason::Scaled,
     ],
-    metrics: |metrics| drop(metrics.of::<MachineSetMetrics>()),
+    metrics: |metrics| drop((metrics.of::<MachineSetMetrics>(), metrics.of::<Inventory>())),
 };
 
 const WRITES: &[Write] = &[

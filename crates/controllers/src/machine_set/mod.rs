@@ -53,6 +53,7 @@ use self::metrics::MachineSetMetrics;
 use self::plan::{Outcome, Plan};
 use self::report::report;
 use self::snapshot::Snapshot;
+use crate::inventory::Inventory;
 use crate::kinds::indexes::machines_by_node;
 use crate::kinds::{MachineSets, Machines, Node, Nodes};
 use crate::migration::MigrationGate;
@@ -97,6 +98,7 @@ impl MachineSetController {
         let (caches, scope) = (&shared.caches, &shared.scope);
         let machines = caches.open(&shared.control, scope.clone(), machines);
         let sets = caches.open(&shared.control, scope.clone(), sets);
+        shared.metrics.of::<Inventory>().sets(&sets);
         let nodes_cluster = shared.target.as_ref().unwrap_or(&shared.control);
         Self {
             sets,

@@ -16,6 +16,7 @@ use super::rights::{SOONER, strict};
 use crate::processes::support::access::{may_look_at, may_not_look_at, may_only_get};
 use crate::processes::support::installation::Installation;
 use crate::processes::support::openshift::definition;
+use crate::processes::support::process::Process;
 use crate::processes::support::time::PATIENCE;
 use crate::processes::support::world::AnnotatorWorld;
 
@@ -59,6 +60,7 @@ async fn machines_come_and_go_on_openshift_with_the_rights_of_the_overlay() -> R
         let holder = spec.holder_identity.unwrap_or_default();
         assert!(process.is_called(&holder), "{holder} has {lease}");
     }
+    openshifts_metrics_are_there(&process).await?;
     cluster_api_is_in_charge_as_the_gate_says(&control_plane, &fleet).await?;
     fleet.scale(SET, 0).await?;
     fleet.running(0).await?;
@@ -88,6 +90,21 @@ async fn machines_come_and_go_on_openshift_with_the_rights_of_the_overlay() -> R
         may_only_get(&account, &secrets, name).await?;
     }
     Ok(())
+}
+
+/// Dashboards and alerts of the machine-api-operator use them.
+async fn openshifts_metrics_are_there(process: &Process) -> Result<()> {
+    process.wait_metric("mapi_machine_items", |count| (count - 2.0).abs() < 0.5).await?;
+    process.wait_metric("mapi_machineset_items", |count| (count - 1.0).abs() < 0.5).await?;
+    for kind in ["mapi_machine_items", "mapi_machineset_items"] {
+        let up = format!(r#"mapi_mao_collector_up{{kind="{kind}"}}"#);
+        process.wait_metric(&up, |up| up > 0.5).await?;
+    }
+    let labels = format!(
+        r#"name="{SET}",namespace="{MACHINE_API}",api_version="machine.openshift.io/v1beta1""#
+    );
+    let created = format!("mapi_machineset_created_timestamp_seconds{{{labels}}}");
+    process.wait_metric(&created, |seconds| seconds > 1.7e9).await
 }
 
 /// The overlay passes no gates: that of the cluster is obeyed, also when it changes.
