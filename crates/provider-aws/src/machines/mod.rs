@@ -21,6 +21,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use machinist_provider::Pending;
 use machinist_provider::access::CloudAccess;
 use machinist_provider::cloud::absence::Absences;
@@ -31,6 +32,7 @@ use machinist_provider::cloud::{
 use machinist_provider::parts::Parts;
 
 pub(crate) use self::describe::ec2_instance::Ec2Instance;
+use self::describe::instance::with_failed_condition;
 pub(crate) use self::errors::{ErrorContext, classify, no_effect};
 use self::launch::resolve::{Resolver, keep_answer};
 use self::load_balancers::TargetLookups;
@@ -116,6 +118,15 @@ impl Cloud for Ec2Machines {
 
     fn list<'a>(&'a self, within: &'a Reach) -> Pending<'a, Result<Vec<Owned>, CloudError>> {
         Box::pin(self.list_now(within))
+    }
+
+    fn failed_status(
+        &self,
+        status: &ProviderStatus,
+        message: &str,
+        now: Timestamp,
+    ) -> Option<ProviderStatus> {
+        Some(with_failed_condition(status, message, now))
     }
 
     fn endpoint_service(&self) -> Option<&'static str> {
