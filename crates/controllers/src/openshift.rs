@@ -111,8 +111,8 @@ impl Rival {
         Self { shared: Arc::clone(shared), openshift, renewal: OnceLock::new() }
     }
 
-    /// Whether it has renewed its Lease recently. Without the right to read the Lease it counts as alive: OpenShift runs
-    /// it by default, and rewrites longer lists of labels for ever.
+    /// Whether it has renewed its Lease recently. Without the right to read the Lease it counts as alive: OpenShift
+    /// runs it by default, and it rewrites longer lists of labels for ever.
     pub async fn is_alive(&self) -> bool {
         if !self.openshift.is_here().await.unwrap_or(false) {
             return false;
