@@ -11,7 +11,9 @@ mod node;
 mod pod;
 mod taint;
 
-pub(crate) use cloud::{Certificates, Infrastructures, Lease, Leases, Secrets};
+pub(crate) use cloud::{
+    Certificates, FeatureGate, FeatureGates, Infrastructures, Lease, Leases, Secrets,
+};
 pub use event::Events;
 pub(crate) use event::{Event, EventDetails, Involved, hash_of};
 pub use event_recycler::{EventRecycler, EventRecyclers};
@@ -41,5 +43,5 @@ macro_rules! stored {
     };
 }
 
-stored!(cloud::CertificateMap, cloud::Infrastructure, Lease);
+stored!(cloud::CertificateMap, cloud::Infrastructure, FeatureGate, Lease);
 stored!(Event, EventRecycler, Machine, Node, Pod);

@@ -26,12 +26,9 @@ pub(super) async fn observe(
         Entry::Undecodable(object) => Err(object.error.clone()),
         Entry::Known(set) => Ok(view(controller, &meta, &set.state).await?),
     };
-    Ok(Some(Snapshot {
-        meta,
-        content,
-        obey_migration: controller.settings.obey_migration,
-        authority_field: *controller.authority_field.lock(),
-    }))
+    let gate = controller.migration.get().await?;
+    let (obey_migration, authority_field) = gate.rules(*controller.authority_field.lock());
+    Ok(Some(Snapshot { meta, content, obey_migration, authority_field }))
 }
 
 async fn view(

@@ -250,6 +250,18 @@ fn credentials_request_matches_the_policy() {
         json!([entry["effect"], entry["action"], entry["resource"], entry["policyCondition"]])
     };
     let policy: Vec<_> = policy()["Statement"].as_array().unwrap().iter().map(of_policy).collect();
-    let entries: Vec<_> = entries.as_array().unwrap().iter().map(of_request).collect();
+    let mut entries: Vec<_> = entries.as_array().unwrap().iter().map(of_request).collect();
+    let annotator = entries.pop().unwrap();
     assert_eq!(entries, policy);
+    assert_eq!(annotator, json!(["Allow", called_by_the_annotator(), "*", null]));
+    let accounts = json!(["machinist-machines", "machineset-annotator"]);
+    assert_eq!(request["spec"]["serviceAccountNames"], accounts);
+}
+
+/// The names of the operations in its client.
+fn called_by_the_annotator() -> BTreeSet<String> {
+    let text = std::fs::read_to_string(root().join("src/ec2.rs")).unwrap();
+    let names = text.split('"').skip(1).step_by(2);
+    let described = names.filter(|name| name.starts_with("Describe"));
+    described.map(|name| format!("ec2:{name}")).collect()
 }

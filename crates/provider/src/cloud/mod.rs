@@ -48,6 +48,16 @@ pub trait Cloud: Debug + Send + Sync {
     /// All instances with this cluster's tags.
     fn list<'a>(&'a self, within: &'a Reach) -> Pending<'a, Result<Vec<Owned>, CloudError>>;
 
+    /// The status of a machine whose [`create`](Self::create) failed; `None` if that is not recorded.
+    fn failed_status(
+        &self,
+        _status: &ProviderStatus,
+        _message: &str,
+        _now: jiff::Timestamp,
+    ) -> Option<ProviderStatus> {
+        None
+    }
+
     /// The service whose endpoint [`CloudAccess::endpoint`](crate::access::CloudAccess::endpoint) is, by its name in
     /// OpenShift's `serviceEndpoints`; `None` if it needs none.
     fn endpoint_service(&self) -> Option<&'static str> {

@@ -28,6 +28,11 @@ impl WriteError {
         matches!(self, Self::Api(ApiError::Refused { code: 409, reason, .. }) if reason == "AlreadyExists")
     }
 
+    /// Whether a right is missing. A terminating namespace has a reason of its own.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Api(ApiError::Refused { code: 403, reason, .. }) if reason == "Forbidden")
+    }
+
     pub fn not_found(&self) -> bool {
         self.category() == Category::NotFound
     }

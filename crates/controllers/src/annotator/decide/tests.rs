@@ -45,6 +45,7 @@ fn machine_set() -> MachineSet<NoState> {
         })),
         annotations: Arc::default(),
         managed_elsewhere: false,
+        names_authority: false,
         state: NoState,
     }
 }

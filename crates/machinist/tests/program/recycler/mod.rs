@@ -15,6 +15,7 @@ mod forged;
 mod from_kaws;
 mod lease_history;
 mod mapping;
+mod on_openshift;
 mod process;
 mod recycles;
 mod refusals;

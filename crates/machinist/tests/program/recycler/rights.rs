@@ -24,10 +24,14 @@ pub(super) const ACCOUNT: &str = "kaws-operator";
 const SIZES: [u32; 3] = [1, 3, 2];
 
 /// Rights that this recycle may get by without, and when they are needed.
-const RARE: [&str; 4] = [
+const RARE: [&str; 7] = [
     // Read live where the cache and a later list do not agree.
     "get events",
     "get pods",
+    // Where its kind exists: on OpenShift.
+    "get infrastructures.config.openshift.io",
+    "list infrastructures.config.openshift.io",
+    "watch infrastructures.config.openshift.io",
     // Where a pod is on the node that a DaemonSet owns.
     "list daemonsets.apps",
     // Where volumes are attached to the node while pods stay that have claims.

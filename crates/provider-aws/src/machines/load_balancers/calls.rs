@@ -41,7 +41,7 @@ impl<'a> Balancers<'a> {
         let mut network = network::config::Builder::from(&ec2.shared)
             .interceptor(CompleteResponses)
             .interceptor(Fence);
-        if let Some(endpoint) = settings.load_balancing_endpoint() {
+        if let Some(endpoint) = settings.endpoint("elasticloadbalancing") {
             classic = classic.endpoint_url(endpoint);
             network = network.endpoint_url(endpoint);
         }
