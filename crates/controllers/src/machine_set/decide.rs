@@ -91,8 +91,10 @@ fn managed_elsewhere(set: &MachineSetState, field: Field) -> Option<Plan> {
 
 /// Reserves ordinals for the missing Machines, or creates those of reserved ordinals; `None` if there are enough.
 fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
-    let (members, open) = (view.members.len(), view.open_ordinals.len());
-    let missing = desired.replicas.saturating_sub(members + open);
+    // A refused orphan is adopted later: a Machine in its place would be one too many.
+    let existing = view.members.len() + view.refused_orphans;
+    let open = view.open_ordinals.len();
+    let missing = desired.replicas.saturating_sub(existing + open);
     if missing > 0 {
         let missing = u64::try_from(missing).unwrap_or(u64::MAX);
         let first_open = view.open_ordinals.first().copied();
@@ -104,7 +106,7 @@ fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
     }
     // With more open ordinals than missing Machines (`replicas` was lowered), the window is closed first; the Machines
     // that are still missing get new ordinals.
-    let all_wanted = open > 0 && members + open <= desired.replicas;
+    let all_wanted = open > 0 && existing + open <= desired.replicas;
     all_wanted.then(|| {
         Plan::Create(view.open_ordinals.iter().copied().take(MOST_PER_RECONCILE).collect())
     })

@@ -57,6 +57,7 @@ async fn view(
         members: Vec::new(),
         orphans: Vec::new(),
         unselected: Vec::new(),
+        refused_orphans: 0,
         claim_failure: None,
         claim_retry: None,
         open_ordinals: Vec::new(),
@@ -120,8 +121,9 @@ fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &E
                 (Some(failed), _) => {
                     // Candidates are sorted, so the same failure is reported each time.
                     view.claim_failure.get_or_insert(failed.cause);
-                    let retry = failed.retry_at.map(|at| at.saturating_sub(now));
-                    view.claim_retry = view.claim_retry.into_iter().chain(retry).min();
+                    let retry = failed.retry_at.saturating_sub(now);
+                    view.claim_retry = Some(view.claim_retry.map_or(retry, |at| at.min(retry)));
+                    view.refused_orphans += usize::from(found == Membership::Orphan);
                 }
                 (None, Membership::Orphan) => view.orphans.push(Arc::clone(machine)),
                 (None, _) => view.unselected.push(Arc::clone(machine)),

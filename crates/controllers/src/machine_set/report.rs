@@ -32,7 +32,10 @@ pub(super) fn report(
 ) -> Report {
     let Ok(view) = &snapshot.content else { return undecodable(plan) };
     let builder = ReportBuilder { view, obey_migration: snapshot.obey_migration, now };
-    let report = builder.report(plan, outcome);
+    let mut report = builder.report(plan, outcome);
+    if let Some(wait) = view.claim_retry {
+        report.retry = requeue_within(report.retry, wait);
+    }
     // Users wait for a complete set, so that is reported at once.
     let complete = matches!(plan, Plan::NoOp(Reason::Settled)) && status::is_complete(view, now);
     if complete { report } else { hold_back_counts(report, view.hold_counts) }
@@ -45,13 +48,18 @@ fn hold_back_counts(mut report: Report, hold: Duration) -> Report {
     if !only_counts || hold.is_zero() {
         return report;
     }
-    report.retry = match report.retry {
-        None | Some(Retry::OnChange) => Some(Retry::Again(hold)),
-        Some(Retry::Again(wait)) => Some(Retry::Again(wait.min(hold))),
-        retry @ Some(Retry::Backoff | Retry::After(_) | Retry::Soon) => retry,
-    };
+    report.retry = requeue_within(report.retry, hold);
     report.status = None;
     report
+}
+
+/// A failure keeps its own delay.
+fn requeue_within(retry: Option<Retry>, wait: Duration) -> Option<Retry> {
+    match retry {
+        None | Some(Retry::OnChange) => Some(Retry::Again(wait)),
+        Some(Retry::Again(time)) => Some(Retry::Again(time.min(wait))),
+        retry @ Some(Retry::Backoff | Retry::After(_) | Retry::Soon) => retry,
+    }
 }
 
 /// A set that cannot be decoded has no status to compare with, so it gets an Event only.
@@ -147,7 +155,7 @@ impl ReportBuilder<'_> {
         match reason {
             Reason::Settled => {
                 let status = self.status_without_failure(Changes::default());
-                Report { status, retry: self.requeue(), ..Report::quiet(ReconcileResult::Settled) }
+                Report { status, retry: self.next_available(), ..Report::quiet(ReconcileResult::Settled) }
             }
             // A change of one of the Machines requeues the set.
             Reason::NoneDeletable { excess } => {
@@ -171,7 +179,7 @@ impl ReportBuilder<'_> {
         let mut report = match &executed.failure {
             Some(failure) => {
                 let report = self.failed(failure, CLAIM, Changes::default());
-                // The Machine is skipped from now on, so the set can be scaled.
+                // The Machine is skipped for a while, so that the set can be scaled.
                 let skipped = skips_machine(failure.category);
                 let retry = if skipped { Some(Retry::Soon) } else { report.retry };
                 Report { retry, ..report }
@@ -205,7 +213,7 @@ impl ReportBuilder<'_> {
                 result: ReconcileResult::Changed,
                 status: self.status_without_failure(changes),
                 events: Vec::new(),
-                retry: self.requeue(),
+                retry: self.next_available(),
             },
         };
         if executed.skipped > 0 && report.retry.is_none() {
@@ -229,19 +237,14 @@ impl ReportBuilder<'_> {
         self.problem(ReconcileResult::Failed, failure.retry, problem, changes)
     }
 
-    /// When to requeue although no object changes.
-    fn requeue(&self) -> Option<Retry> {
-        self.next_available().into_iter().chain(self.view.claim_retry).min().map(Retry::Again)
-    }
-
-    /// The time until the next Machine becomes available, for which there is no watch event.
-    fn next_available(&self) -> Option<Duration> {
+    /// Requeues when the next Machine becomes available, for which there is no watch event.
+    fn next_available(&self) -> Option<Retry> {
         let min_ready = SignedDuration::try_from(self.view.set.spec.min_ready).ok()?;
         let seen = self.view.members.iter().filter_map(|member| member.seen.as_ref());
         let times = seen.filter_map(|seen| seen.available_at(min_ready));
         let next = times.filter(|at| *at >= self.now).min()?;
         let wait = self.now.duration_until(next).checked_add(A_MOMENT)?;
-        wait.try_into().ok()
+        wait.try_into().ok().map(Retry::Again)
     }
 
     fn managed_elsewhere(&self, authority: MachineAuthority) -> Report {

@@ -1,7 +1,7 @@
-//! Model test with late watches, lost answers, crashes between any two writes, users who scale and delete, and name
-//! collisions: never more Machines than were desired, and in the end exactly those. The model assumes what the runtime
-//! guarantees and no more: own writes are in the cache at once, a key with a lost answer is read live, a write with a
-//! resourceVersion fails on a conflict, a new process lists everything first.
+//! Model test with late watches, lost answers, crashes between any two writes, users who scale and delete, orphans of
+//! an earlier set and name collisions: never more Machines than were desired, and in the end exactly those. The model
+//! assumes what the runtime guarantees and no more: own writes are in the cache at once, a key with a lost answer is
+//! read live, a write with a resourceVersion fails on a conflict, a new process lists everything first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,6 +23,8 @@ enum Event {
     SeeSet,
     /// The watch catches up with some.
     SeeMachines(u8),
+    /// The time is over for which refused orphans are skipped.
+    RetryClaims,
     Restart,
     /// The fates are those of its writes.
     Reconcile([Fate; 4]),
@@ -38,10 +40,41 @@ enum Fate {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Set,
+    None,
+    Other,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Child {
     uid: u64,
     deleting: bool,
-    ours: bool,
+    owner: Owner,
+}
+
+impl Child {
+    /// Whether it runs for the set, or would if it were adopted.
+    fn runs(&self) -> bool {
+        self.owner != Owner::Other && !self.deleting
+    }
+}
+
+/// Children from here on are orphans of an earlier set, whose names have no ordinals of this one.
+const ORPHANS: u64 = 1_000_000;
+
+fn name(child: u64) -> String {
+    match child.checked_sub(ORPHANS) {
+        Some(orphan) => format!("old-{orphan}"),
+        None => ordinals::name("set", &Uid("set-uid".into()), child),
+    }
+}
+
+fn child(name: &str) -> u64 {
+    match name.strip_prefix("old-") {
+        Some(orphan) => ORPHANS + orphan.parse::<u64>().unwrap(),
+        None => ordinals::ordinal("set", &Uid("set-uid".into()), name).unwrap(),
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +90,8 @@ struct Cache {
     children: BTreeMap<u64, Child>,
     parent_uncertain: bool,
     uncertain: BTreeSet<u64>,
+    /// Orphans whose adoption was refused.
+    refused: BTreeSet<u64>,
 }
 
 #[derive(Debug)]
@@ -65,38 +100,37 @@ struct World {
     children: BTreeMap<u64, Child>,
     next_uid: u64,
     cache: Cache,
-    most_desired: i32,
+    most_desired: usize,
     deleted_by_us: usize,
 }
 
 struct Died;
 
 impl World {
-    fn new(replicas: i32) -> Self {
-        let parent = Parent { version: 1, replicas, window: Window::default() };
+    fn new(replicas: usize, orphans: u64) -> Self {
+        let desired = i32::try_from(replicas).unwrap();
+        let parent = Parent { version: 1, replicas: desired, window: Window::default() };
+        let orphan =
+            |n| (ORPHANS + n, Child { uid: ORPHANS + n, deleting: false, owner: Owner::None });
+        let children: BTreeMap<_, _> = (0..orphans).map(orphan).collect();
         let cache = Cache {
             parent,
-            children: BTreeMap::new(),
+            children: children.clone(),
             parent_uncertain: false,
             uncertain: BTreeSet::new(),
+            refused: BTreeSet::new(),
         };
-        Self {
-            parent,
-            children: BTreeMap::new(),
-            next_uid: 0,
-            cache,
-            most_desired: replicas,
-            deleted_by_us: 0,
-        }
+        let most_desired = replicas.max(children.len());
+        Self { parent, children, next_uid: 0, cache, most_desired, deleted_by_us: 0 }
     }
 
     fn alive(&self) -> usize {
-        self.children.values().filter(|child| child.ours && !child.deleting).count()
+        self.children.values().filter(|child| child.runs()).count()
     }
 
     fn happen(&mut self, event: Event) {
         let pick = |world: &Self, deleting: bool, n: usize| {
-            let of = |child: &Child| child.ours && child.deleting == deleting;
+            let of = |child: &Child| child.owner != Owner::Other && child.deleting == deleting;
             let keys: Vec<_> =
                 world.children.iter().filter(|(_, child)| of(child)).map(|(key, _)| *key).collect();
             keys.get(n % keys.len().max(1)).copied()
@@ -104,7 +138,7 @@ impl World {
         match event {
             Event::Scale(replicas) => {
                 self.parent = Parent { version: self.parent.version + 1, replicas, ..self.parent };
-                self.most_desired = self.most_desired.max(replicas);
+                self.most_desired = self.most_desired.max(usize::try_from(replicas).unwrap());
             }
             Event::Delete(n) => {
                 if let Some(child) =
@@ -118,17 +152,20 @@ impl World {
             }
             Event::Squat => {
                 let ordinal = self.parent.window.ordinals().end;
-                let child = Child { uid: self.fresh(), deleting: false, ours: false };
+                let child = Child { uid: self.fresh(), deleting: false, owner: Owner::Other };
                 self.children.entry(ordinal).or_insert(child);
             }
             Event::SeeSet => self.see_parent(),
             Event::SeeMachines(mask) => {
-                for ordinal in 0..=self.parent.window.ordinals().end {
-                    if mask & (1 << (ordinal % 8)) != 0 {
-                        self.see(ordinal);
+                let orphans = self.cache.children.range(ORPHANS..).map(|(child, _)| *child);
+                let orphans: Vec<_> = orphans.collect();
+                for child in (0..=self.parent.window.ordinals().end).chain(orphans) {
+                    if mask & (1 << (child % 8)) != 0 {
+                        self.see(child);
                     }
                 }
             }
+            Event::RetryClaims => self.cache.refused.clear(),
             Event::Restart => self.restart(),
             Event::Reconcile(fates) => {
                 if self.reconcile(fates).is_err() {
@@ -162,6 +199,7 @@ impl World {
             children: self.children.clone(),
             parent_uncertain: false,
             uncertain: BTreeSet::new(),
+            refused: BTreeSet::new(),
         };
     }
 
@@ -172,20 +210,30 @@ impl World {
         for ordinal in self.cache.uncertain.clone() {
             self.see(ordinal);
         }
-        let Cache { parent, children, .. } = &self.cache;
+        let Cache { parent, children, refused, .. } = &self.cache;
         let mut set = set();
         set["spec"]["replicas"] = json!(parent.replicas);
         set["metadata"]["annotations"] =
             json!({"machinist.dev/ordinals": parent.window.to_string()});
-        let ours = || children.iter().filter(|(_, child)| child.ours);
-        let members = ours().filter(|(_, child)| !child.deleting).map(|(ordinal, child)| {
-            let name = ordinals::name("set", &Uid("set-uid".into()), *ordinal);
-            member(machine(&name, &json!({"metadata": {"uid": child.uid.to_string()}})))
-        });
-        let mut view = view(&set, members.collect());
+        let owned_by = |owner| {
+            let owned = children.iter().filter(move |(_, child)| child.owner == owner);
+            owned.map(|(at, child)| (*at, *child))
+        };
+        let running = |owner| {
+            let running = owned_by(owner).filter(|(_, child)| !child.deleting);
+            running.map(|(at, child)| {
+                (at, machine(&name(at), &json!({"metadata": {"uid": child.uid.to_string()}})))
+            })
+        };
+        let mut view = view(&set, running(Owner::Set).map(|(_, own)| member(own)).collect());
+        let (skipped, orphans): (Vec<_>, Vec<_>) =
+            running(Owner::None).partition(|(at, _)| refused.contains(at));
+        view.refused_orphans = skipped.len();
+        view.orphans = orphans.into_iter().map(|(_, orphan)| orphan).collect();
         let open = parent.window.ordinals().filter(|ordinal| !children.contains_key(ordinal));
         view.open_ordinals = open.collect();
-        view.highest_ordinal = ours().map(|(ordinal, _)| *ordinal).max();
+        let ordinals = owned_by(Owner::Set).map(|(at, _)| at).filter(|at| *at < ORPHANS);
+        view.highest_ordinal = ordinals.max();
         snapshot(view)
     }
 
@@ -202,6 +250,13 @@ impl World {
                     }
                 }
             }
+            Plan::Claim { adopt, release: _ } => {
+                for machine in adopt {
+                    if !self.adopt(child(&machine.meta.key.name), fate())? {
+                        break;
+                    }
+                }
+            }
             Plan::Delete(machines) => {
                 let before = self.cache.parent.replicas;
                 self.see_parent();
@@ -210,9 +265,7 @@ impl World {
                 }
                 for machine in machines {
                     let uid: u64 = machine.meta.uid.0.parse().unwrap();
-                    let name = &machine.meta.key.name;
-                    let ordinal = ordinals::ordinal("set", &Uid("set-uid".into()), name).unwrap();
-                    if !self.delete(ordinal, uid, fate())? {
+                    if !self.delete(child(&machine.meta.key.name), uid, fate())? {
                         break;
                     }
                 }
@@ -254,7 +307,8 @@ impl World {
             "ordinal {ordinal} is not reserved"
         );
         let uid = self.fresh();
-        self.children.entry(ordinal).or_insert(Child { uid, deleting: false, ours: true });
+        let new = Child { uid, deleting: false, owner: Owner::Set };
+        self.children.entry(ordinal).or_insert(new);
         self.check();
         match fate {
             Fate::DiesAfter => return Err(Died),
@@ -262,6 +316,28 @@ impl World {
             _ => self.see(ordinal),
         }
         Ok(fate == Fate::Fine)
+    }
+
+    /// Returns whether to go on.
+    fn adopt(&mut self, at: u64, fate: Fate) -> Result<bool, Died> {
+        match fate {
+            Fate::DiesBefore => return Err(Died),
+            Fate::Refused => {
+                self.cache.refused.insert(at);
+                return Ok(false);
+            }
+            Fate::Fine | Fate::AnswerLost | Fate::DiesAfter => {}
+        }
+        let conflict = self.cache.children.get(&at) != self.children.get(&at);
+        if let Some(child) = self.children.get_mut(&at).filter(|_| !conflict) {
+            child.owner = Owner::Set;
+        }
+        match fate {
+            Fate::DiesAfter => return Err(Died),
+            Fate::Fine if !conflict => self.see(at),
+            _ => drop(self.cache.uncertain.insert(at)),
+        }
+        Ok(fate == Fate::Fine && !conflict)
     }
 
     fn delete(&mut self, ordinal: u64, uid: u64, fate: Fate) -> Result<bool, Died> {
@@ -276,7 +352,7 @@ impl World {
         }
         let unseen = self.cache.children.iter().filter(|(ordinal, seen)| {
             let really = self.children.get(ordinal).filter(|child| child.uid == seen.uid);
-            seen.ours && !seen.deleting && really.is_none_or(|child| child.deleting)
+            seen.runs() && really.is_none_or(|child| child.deleting)
         });
         let wanted = usize::try_from(self.parent.replicas).unwrap();
         assert!(self.alive() + unseen.count() >= wanted, "deleted too many");
@@ -289,7 +365,7 @@ impl World {
     }
 
     fn check(&self) {
-        let most = usize::try_from(self.most_desired).unwrap();
+        let most = self.most_desired;
         assert!(
             self.alive() <= most,
             "{} Machines, but never more than {most} desired",
@@ -329,6 +405,7 @@ fn disturbance() -> impl Strategy<Value = Event> {
         1 => Just(Event::Squat),
         2 => Just(Event::SeeSet),
         3 => any::<u8>().prop_map(Event::SeeMachines),
+        1 => Just(Event::RetryClaims),
         1 => Just(Event::Restart),
     ]
 }
@@ -345,8 +422,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn reaches_the_desired_number_and_never_exceeds_it(replicas in 0..12, events in many(anything())) {
-        let mut world = World::new(replicas);
+    fn reaches_the_desired_number_and_never_exceeds_it(
+        replicas in 0..12_usize,
+        orphans in 0..6_u64,
+        events in many(anything()),
+    ) {
+        let mut world = World::new(replicas, orphans);
         for event in events {
             world.happen(event);
             world.check();
@@ -358,15 +439,17 @@ proptest! {
     /// Without a scale-down nothing is deleted, so no Machine was ever one too many.
     #[test]
     fn deletes_nothing_without_a_scale_down(
-        replicas in 0..12,
-        more in 0..6,
+        replicas in 0..12_usize,
+        orphans in 0..6_usize,
+        more in 0..6_usize,
         events in many(disturbance()),
     ) {
-        let mut world = World::new(replicas);
+        let orphans = u64::try_from(orphans.min(replicas)).unwrap();
+        let mut world = World::new(replicas, orphans);
         let half = events.len() / 2;
         for (at, event) in events.into_iter().enumerate() {
             if at == half {
-                world.happen(Event::Scale(replicas + more));
+                world.happen(Event::Scale(i32::try_from(replicas + more).unwrap()));
             }
             world.happen(event);
         }

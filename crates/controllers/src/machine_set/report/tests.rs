@@ -308,8 +308,12 @@ fn a_failed_claim_does_not_block_scaling_and_is_retried() {
     }
     let time = Duration::from_secs(7);
     let skipped = View { claim_retry: Some(time), ..view(&settled(), members(3)) };
-    let report = report(&snapshot(skipped), &SETTLED, &Outcome::Nothing, now());
-    assert_eq!(report.retry, Some(Retry::Again(time)));
+    let skipped = snapshot(skipped);
+    let undeletable = Plan::NoOp(Reason::NoneDeletable { excess: 1 });
+    for plan in [SETTLED, undeletable, Plan::Refuse(Refusal::Replicas(-1))] {
+        let retry = report(&skipped, &plan, &Outcome::Nothing, now()).retry;
+        assert_eq!(retry, Some(Retry::Again(time)), "{plan}");
+    }
 }
 
 #[test]
