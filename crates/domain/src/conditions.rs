@@ -145,7 +145,7 @@ pub fn whole_seconds(time: Timestamp) -> Timestamp {
 }
 
 /// Strings of which nearly every condition consists.
-const COMMON: [&str; 24] = [
+const COMMON: [&str; 23] = [
     names::STATUS_TRUE,
     names::STATUS_FALSE,
     names::STATUS_UNKNOWN,
@@ -165,7 +165,6 @@ const COMMON: [&str; 24] = [
     names::REASON_DRAIN_ERROR,
     names::REASON_NOT_MACHINE_API,
     names::REASON_MACHINE_API,
-    names::REASON_CREATION_TIMED_OUT,
     names::ERROR_INVALID_CONFIGURATION,
     names::PHASE_PROVISIONING,
     names::PHASE_PROVISIONED,

@@ -34,7 +34,6 @@ pub const REASON_HOOK_PRESENT: &str = "HookPresent";
 pub const REASON_DRAIN_ERROR: &str = "DrainError";
 pub const REASON_NOT_MACHINE_API: &str = "AuthoritativeAPINotMachineAPI";
 pub const REASON_MACHINE_API: &str = "AuthoritativeAPIMachineAPI";
-pub const REASON_CREATION_TIMED_OUT: &str = "CreationTimedOut";
 
 pub const ERROR_INVALID_CONFIGURATION: &str = "InvalidConfiguration";
 pub const ERROR_CREATE: &str = "CreateError";

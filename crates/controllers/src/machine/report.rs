@@ -66,9 +66,10 @@ fn events(view: &View, facts: Facts) -> Vec<EventNote> {
         return events;
     }
     if facts.is_late
-        && let Some(ready) = facts.ready.as_ref().and_then(|ready| ready.message.as_deref())
+        && let Some(reason) = facts.ready.as_ref().and_then(|ready| ready.reason.as_deref())
     {
-        events.insert(0, EventNote::warning(EventReason::CreationTimedOut, "Create", ready));
+        let note = messages::creation_timed_out(view.rules.timings.creation, reason);
+        events.insert(0, EventNote::warning(EventReason::CreationTimedOut, "Create", note));
     }
     let limit = view.machine.annotations.get(ANNOTATION_CREATION_TIMEOUT);
     if let Some(text) = limit.filter(|text| text.parse::<SignedDuration>().is_err()) {

@@ -263,3 +263,34 @@ fn is_told(step: &Step, report: &Report, status: &Value) {
     let warned = report.events.iter().any(|event| event.event_type == EventType::Warning);
     assert!(warned, "{step:?}: no warning");
 }
+
+#[test]
+fn whatever_blocks_a_machine_it_has_a_phase_and_is_known_to_be_untouched() {
+    let refusals = [
+        Refusal::NoClusterLabel,
+        Refusal::BadSpec(SpecError::Missing),
+        Refusal::NoSecret(ObjectKey::new("ns", "s")),
+        Refusal::NotFoundOut(failure(Category::Unavailable)),
+        Refusal::CouldNotLook(failure(Category::Unavailable)),
+    ];
+    let refused = refusals.into_iter().map(|refusal| done(Plan::Refuse(refusal)));
+    for step in refused.chain([tried(Outcome::Failed(failure(Category::Unauthorised)))]) {
+        let (_, status) = of(&json!({}), &step);
+        assert_eq!(status["phase"], "Provisioning", "{step:?}");
+        assert!(view(&json!({"status": status})).is_untouched(), "{step:?}");
+    }
+    let elsewhere = done(Plan::NoOp(Reason::ManagedElsewhere));
+    assert_eq!(of(&json!({}), &elsewhere).1.get("phase"), None);
+}
+
+#[test]
+fn warns_about_a_node_that_was_deleted_on_the_second_look() {
+    let running = all(&[linked(), json!({"status": {"phase": "Running"}})]);
+    let seen = done(Plan::UpdateStatus(instance(InstanceState::Running)));
+    let (first, status) = of(&running, &seen);
+    assert_eq!(condition(&status, "Ready"), "False/NodeMissing");
+    assert_eq!(reasons(&first), Vec::<&str>::new(), "the Node may be newer than the cache");
+    let second = of(&all(&[running, json!({"status": status})]), &seen).0;
+    assert_eq!((reasons(&second), second.status), (vec!["NodeMissing"], None));
+    assert_eq!(second.events[0].event_type, EventType::Warning);
+}
