@@ -145,7 +145,7 @@ pub fn whole_seconds(time: Timestamp) -> Timestamp {
 }
 
 /// Strings of which nearly every condition consists.
-const COMMON: [&str; 23] = [
+const COMMON: [&str; 24] = [
     names::STATUS_TRUE,
     names::STATUS_FALSE,
     names::STATUS_UNKNOWN,
@@ -155,6 +155,7 @@ const COMMON: [&str; 23] = [
     names::CONDITION_TERMINABLE,
     names::CONDITION_PAUSED,
     names::CONDITION_READY,
+    names::CONDITION_MACHINES_READY,
     names::SEVERITY_ERROR,
     names::SEVERITY_WARNING,
     names::SEVERITY_INFO,

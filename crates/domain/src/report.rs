@@ -24,6 +24,7 @@ machinist_api::named_enum! {
         FailedUpdate,
         FailedValidate,
         MachineFailed = "Failed",
+        MachinesNotReady,
         NodeMissing,
         NodeNotLinked,
         ReconcileError,

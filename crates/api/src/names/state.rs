@@ -17,6 +17,8 @@ pub const CONDITION_READY: &str = "Ready";
 
 /// Of a MachineSet: Machines cannot be created, deleted or counted. Absent otherwise.
 pub const CONDITION_REPLICA_FAILURE: &str = "ReplicaFailure";
+/// Of a MachineSet: whether its Machines are ready, and the most frequent reason if not.
+pub const CONDITION_MACHINES_READY: &str = "MachinesReady";
 
 pub const STATUS_TRUE: &str = "True";
 pub const STATUS_FALSE: &str = "False";

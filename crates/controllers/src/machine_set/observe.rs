@@ -15,6 +15,7 @@ use super::ordinals;
 use super::ownership::{orphans_of, owner};
 use super::snapshot::{Member, ReadySince, Seen, Snapshot, View};
 use crate::kinds::{Machine, MachineSetState};
+use crate::served::Field;
 
 pub(super) async fn observe(
     controller: &MachineSetController,
@@ -22,15 +23,22 @@ pub(super) async fn observe(
 ) -> Result<Option<Snapshot>, ApiError> {
     let Some(entry) = controller.sets.get_certain(key).await? else { return Ok(None) };
     let meta = entry.meta().clone();
+    let mut conditions_field = *controller.conditions_field.lock();
     let content = match entry {
         Entry::Undecodable(object) => Err(object.error.clone()),
-        Entry::Known(set) => Ok(view(controller, &meta, &set.state).await?),
+        Entry::Known(set) => {
+            if !set.state.status.conditions.is_empty() {
+                conditions_field = Field::Served;
+            }
+            Ok(view(controller, &meta, &set.state).await?)
+        }
     };
     Ok(Some(Snapshot {
         meta,
         content,
         obey_migration: controller.settings.obey_migration,
         authority_field: *controller.authority_field.lock(),
+        conditions_field,
     }))
 }
 

@@ -1,5 +1,6 @@
 //! Reports a reconcile: Events, the status of the set, and when to requeue.
 
+mod machines_ready;
 mod status;
 
 use std::sync::Arc;
@@ -14,12 +15,13 @@ use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
 use machinist_domain::retry::{Failure, Retry};
 use serde_json::{Value, json};
 
-use self::status::{Changes, Problem};
+use self::status::{CONDITIONS, Changes, Problem};
 use super::memory::skips_machine;
 use super::messages;
 use super::plan::{Executed, Outcome, Plan, Reason};
 use super::snapshot::{Snapshot, View};
 use crate::kinds::Machine;
+use crate::served::Field;
 
 /// Added to the time of availability, because a Machine is available only *after* `minReadySeconds`.
 const A_MOMENT: SignedDuration = SignedDuration::from_millis(1);
@@ -31,24 +33,33 @@ pub(super) fn report(
     now: Timestamp,
 ) -> Report {
     let Ok(view) = &snapshot.content else { return undecodable(plan) };
-    let builder = ReportBuilder { view, obey_migration: snapshot.obey_migration, now };
+    let (obey_migration, conditions) = (snapshot.obey_migration, snapshot.conditions_field);
+    let builder = ReportBuilder { view, obey_migration, conditions, now };
     let mut report = builder.report(plan, outcome);
+    let is_settled = matches!(plan, Plan::NoOp(Reason::Settled));
+    if is_settled
+        && conditions == Field::Dropped
+        && let Some(text) = machines_ready::event(view)
+    {
+        report.events.push(warning(EventReason::MachinesNotReady, &text));
+    }
     if let Some(wait) = view.claim_retry {
         report.retry = requeue_within(report.retry, wait);
     }
     // Users wait for a complete set, so that is reported at once.
-    let complete = matches!(plan, Plan::NoOp(Reason::Settled)) && status::is_complete(view, now);
-    if complete { report } else { hold_back_counts(report, view.hold_counts) }
+    let complete = is_settled && status::is_complete(view, now);
+    if complete { report } else { hold_back_counts(report, view) }
 }
 
-/// Delays a status update that changes only counts: otherwise a set of thousands would be updated hundreds of times
-/// while it scales. The requeue makes up for it.
-fn hold_back_counts(mut report: Report, hold: Duration) -> Report {
-    let only_counts = report.status.as_ref().is_some_and(status::is_only_counts);
-    if !only_counts || hold.is_zero() {
+/// Delays a status update that changes only counts and `MachinesReady`: otherwise a set of thousands would be updated
+/// hundreds of times while it scales. The requeue makes up for it.
+fn hold_back_counts(mut report: Report, view: &View) -> Report {
+    let status = report.status.as_ref();
+    let only_counts = status.is_some_and(|patch| status::is_only_counts(&view.set, patch));
+    if !only_counts || view.hold_counts.is_zero() {
         return report;
     }
-    report.retry = requeue_within(report.retry, hold);
+    report.retry = requeue_within(report.retry, view.hold_counts);
     report.status = None;
     report
 }
@@ -87,6 +98,8 @@ const DELETE: Step = Step(EventReason::FailedDelete, messages::delete_failed);
 struct ReportBuilder<'a> {
     view: &'a View,
     obey_migration: bool,
+    /// Whether the served schema has `status.conditions`.
+    conditions: Field,
     now: Timestamp,
 }
 
@@ -133,7 +146,20 @@ impl ReportBuilder<'_> {
     }
 
     fn status(&self, changes: Changes<'_>, problem: Problem<'_>) -> Option<Value> {
-        status::patch(self.view, changes, problem, self.obey_migration, self.now)
+        let mut patch = status::changed_fields(self.view, changes, problem, self.now);
+        if let Some(list) = self.conditions(changes, problem) {
+            patch.insert(CONDITIONS.to_owned(), conditions::to_json(&list));
+        }
+        if patch.is_empty() { None } else { Some(Value::Object(patch)) }
+    }
+
+    /// `None` if they stay, or if the served schema has none.
+    fn conditions(&self, changes: Changes<'_>, problem: Problem<'_>) -> Option<Vec<Condition>> {
+        if self.conditions == Field::Dropped {
+            return None;
+        }
+        let ready = machines_ready::condition(self.view, changes);
+        status::conditions(&self.view.set, problem, self.obey_migration, ready, self.now)
     }
 
     fn problem(
@@ -155,7 +181,11 @@ impl ReportBuilder<'_> {
         match reason {
             Reason::Settled => {
                 let status = self.status_without_failure(Changes::default());
-                Report { status, retry: self.next_available(), ..Report::quiet(ReconcileResult::Settled) }
+                Report {
+                    status,
+                    retry: self.next_available(),
+                    ..Report::quiet(ReconcileResult::Settled)
+                }
             }
             // A change of one of the Machines requeues the set.
             Reason::NoneDeletable { excess } => {
@@ -255,6 +285,7 @@ impl ReportBuilder<'_> {
         };
         let paused = Condition::yes(CONDITION_PAUSED).because(REASON_NOT_MACHINE_API, text);
         let list = conditions::set(&self.view.set.status.conditions, [paused], self.now);
+        let list = list.filter(|_| self.conditions != Field::Dropped);
         let status = list.map(|list| json!({"conditions": conditions::to_json(&list)}));
         Report { status, events, ..Report::quiet(ReconcileResult::Settled) }
     }

@@ -101,5 +101,11 @@ pub(super) fn snapshot(view: View) -> Snapshot {
         version: Version(1),
         deleting: false,
     };
-    Snapshot { meta, content: Ok(view), obey_migration: false, authority_field: Field::Served }
+    Snapshot {
+        meta,
+        content: Ok(view),
+        obey_migration: false,
+        authority_field: Field::Served,
+        conditions_field: Field::Served,
+    }
 }

@@ -15,6 +15,8 @@ pub struct Snapshot {
     pub content: Result<View, String>,
     pub obey_migration: bool,
     pub authority_field: Field,
+    /// Whether the served schema has `status.conditions`.
+    pub conditions_field: Field,
 }
 
 /// Nothing here is stale because of an own write: keys whose last write was not answered were read live.
