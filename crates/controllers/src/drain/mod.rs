@@ -17,6 +17,7 @@ mod pod_action;
 mod report;
 mod snapshot;
 mod step;
+mod timeout;
 mod volumes;
 
 use std::collections::HashMap;
@@ -39,6 +40,7 @@ pub use self::report::report;
 pub(crate) use self::snapshot::View;
 pub use self::snapshot::{StoredStep, Subject};
 pub use self::step::Step;
+pub use self::timeout::{Limit, Timeout};
 use self::volumes::Attachments;
 use crate::kinds::Nodes;
 

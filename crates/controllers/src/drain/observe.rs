@@ -56,7 +56,7 @@ impl Drainer {
             Ok(None) => return Observed::Absent,
             Err(error) => return Observed::Unknown(error.failure()),
         };
-        let past_deadline = || subject.is_past_deadline(self.timings.drain, self.clock.now());
+        let past_deadline = || subject.is_past_deadline(&self.timings, self.clock.now());
         match match_node(named, subject.provider_id.as_deref(), &node) {
             NodeMatch::Ours => Observed::Present(node),
             // It may be another machine's, which must not be drained; it will have a provider ID shortly.

@@ -1,7 +1,7 @@
 use std::fmt::{self, Display};
 use std::time::Duration;
 
-use machinist_api::names::{ANNOTATION_CREATION_TIMEOUT, LABEL_CLUSTER};
+use machinist_api::names::{ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT, LABEL_CLUSTER};
 use machinist_domain::messages::span;
 pub(super) use machinist_domain::messages::{authority, capitalized};
 use machinist_domain::texts;
@@ -42,6 +42,8 @@ texts! {
         "Not running after {}; creation continues; see condition Ready ({reason})", span(limit);
     pub(super) fn bad_creation_timeout(value: &str) =
         "Annotation {ANNOTATION_CREATION_TIMEOUT} must be a duration such as 30m (got {value:?})";
+    pub(super) fn bad_drain_timeout(value: &str) =
+        "Annotation {ANNOTATION_DRAIN_TIMEOUT} must be a duration such as 30m, or never (got {value:?})";
     pub(super) fn no_answer_in_time(timeout: Duration) =
         "no answer from the cloud within {}; retrying", span(timeout);
     pub(super) fn earlier_request_unanswered(error: &str) =
@@ -229,6 +231,7 @@ mod tests {
             ("Event Normal", "Delete", INSTANCE_DELETED.to_owned()),
             (warning, "ReconcileError", undecodable("spec.taints: invalid type")),
             (warning, "FailedValidate", bad_creation_timeout("soon")),
+            (warning, "FailedValidate", bad_drain_timeout("soon")),
         ]);
         insta::assert_snapshot!("messages", message_table(&rows));
     }

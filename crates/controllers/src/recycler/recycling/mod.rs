@@ -73,7 +73,7 @@ impl Recycling {
         own_node: Option<Arc<str>>,
     ) -> Self {
         // A drain that takes too long fails the recycle; pods are never removed by force.
-        let patient = MachineTimings { drain: Duration::MAX, ..drain };
+        let patient = MachineTimings { drain: None, ..drain };
         let cloud = Arc::clone(&groups);
         let by_instance = nodes.index_entries(move |entry| {
             let provider_id = entry.known().and_then(|node| node.provider_id.as_deref());

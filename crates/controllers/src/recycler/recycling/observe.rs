@@ -87,6 +87,7 @@ impl Recycling {
             hooks: Box::default(),
             excluded: false,
             forced: false,
+            limit: drain::Limit::Default,
             stored,
         };
         self.drainer.observe(subject).await
