@@ -23,7 +23,7 @@ pub struct MachineTimings {
     pub eviction_retry: Duration,
     /// The longest delay between two evictions of the same pod.
     pub eviction_retry_max: Duration,
-    /// The poll interval for terminating pods and detaching volumes.
+    /// The poll interval for terminating pods and detaching volumes; that for pods grows while none of them ends.
     pub drain_poll: Duration,
     /// How long a drain waits while no volume detaches.
     pub volume_detach: Duration,

@@ -324,6 +324,27 @@ fn forces_after_the_time_limit() {
 }
 
 #[test]
+fn polls_pods_less_often_the_longer_none_of_them_ends() {
+    for (waited, expected) in [(0, 5), (9, 5), (20, 10), (40, 20), (60, 30), (6000, 30)] {
+        let slow = with(view(vec![leaving("l")]), |view| {
+            view.subject.stored = Some(at_step(Step::WaitingForPods, waited));
+        });
+        check(&format!("{waited} s"), &slow, Step::Evicting, &[], Some(expected));
+    }
+    let again = |pods| {
+        let slow = with(view(pods), |view| {
+            view.subject.stored = Some(at_step(Step::EvictionBlocked, 6000));
+            view.attempts = HashMap::from([(Uid("a".into()), refused(0))]);
+        });
+        decide(&slow, now()).again.unwrap()
+    };
+    let next_try = again(vec![pod("a"), leaving("l")]);
+    assert!(next_try <= Duration::from_secs(5), "the next eviction is earlier: {next_try:?}");
+    let evicted = again(vec![pod("b"), leaving("l")]);
+    assert_eq!(evicted, Duration::from_secs(5), "a pod that is evicted now may end soon");
+}
+
+#[test]
 fn the_machines_own_time_limit_wins_and_an_invalid_one_never_forces() {
     let force = |limit, default, spent| {
         let view = with(view(vec![pod("a")]), |view| {
