@@ -78,7 +78,8 @@ impl Recycling {
 
     async fn observe_drain(&self, node: &Node) -> drain::View {
         let uid = &node.meta.uid;
-        let since = self.volume_waits.lock().get(uid).map(|(since, _)| *since);
+        let uptime = self.clock.uptime();
+        let since = self.volume_waits.lock().get(uid, uptime).map(|(since, _)| *since);
         let stored = since.map(|_| StoredStep { step: Step::WaitingForVolumes, since });
         let subject = Subject {
             uid: uid.clone(),
