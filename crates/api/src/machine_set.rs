@@ -27,6 +27,7 @@ use crate::schema;
         status_replicas_path = ".status.replicas",
         label_selector_path = ".status.labelSelector"
     ),
+    shortname = "ms",
     printcolumn = r#"{"name":"Desired","type":"integer","jsonPath":".spec.replicas",
         "description":"How many machines are wanted"}"#,
     printcolumn = r#"{"name":"Current","type":"integer","jsonPath":".status.replicas",
@@ -35,6 +36,12 @@ use crate::schema;
         "description":"How many of them have a Node that is ready"}"#,
     printcolumn = r#"{"name":"Available","type":"string","jsonPath":".status.availableReplicas",
         "description":"How many of them have been ready for long enough"}"#,
+    printcolumn = r#"{"name":"Reason","type":"string",
+        "jsonPath":".status.conditions[?(@.type==\"MachinesReady\")].reason",
+        "description":"Why machines are not ready; kubectl describe shows the message"}"#,
+    printcolumn = r#"{"name":"Type","type":"string",
+        "jsonPath":".spec.template.spec.providerSpec.value.instanceType",
+        "description":"Type of the instances in the provider spec"}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp",
         "description":"Time since the set was created"}"#
 )]

@@ -17,13 +17,13 @@ pub struct MachineTimings {
     pub between_requests: Duration,
     /// How long a new instance may be invisible in the cloud API.
     pub consistency: Duration,
-    /// The drain deadline.
-    pub drain: Duration,
+    /// How long a drain may take before it is forced; `None` if it never is.
+    pub drain: Option<Duration>,
     /// The first delay after a refused eviction; doubles up to [`eviction_retry_max`](Self::eviction_retry_max).
     pub eviction_retry: Duration,
     /// The longest delay between two evictions of the same pod.
     pub eviction_retry_max: Duration,
-    /// The poll interval for terminating pods and detaching volumes.
+    /// The poll interval for terminating pods and detaching volumes; that for pods grows while none of them ends.
     pub drain_poll: Duration,
     /// How long a drain waits while no volume detaches.
     pub volume_detach: Duration,
@@ -50,7 +50,7 @@ impl Default for MachineTimings {
             gather: Duration::from_millis(50),
             between_requests: seconds(2),
             consistency: seconds(60),
-            drain: seconds(2 * 60 * 60),
+            drain: None,
             eviction_retry: seconds(5),
             eviction_retry_max: seconds(120),
             drain_poll: seconds(5),
@@ -75,7 +75,7 @@ impl MachineTimings {
             gather: self.gather.mul_f64(factor),
             between_requests: self.between_requests.mul_f64(factor),
             consistency: self.consistency.mul_f64(factor),
-            drain: self.drain.mul_f64(factor),
+            drain: self.drain.map(|time| time.mul_f64(factor)),
             eviction_retry: self.eviction_retry.mul_f64(factor),
             eviction_retry_max: self.eviction_retry_max.mul_f64(factor),
             drain_poll: self.drain_poll.mul_f64(factor),

@@ -24,6 +24,8 @@ machinist_api::named_enum! {
         FailedUpdate,
         FailedValidate,
         MachineFailed = "Failed",
+        MachinesNotReady,
+        NodeMissing,
         NodeNotLinked,
         ReconcileError,
         RecycleBegins,

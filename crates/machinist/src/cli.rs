@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use machinist_controllers::DECLARATIONS;
+use machinist_controllers::drain::Timeout;
 use machinist_controllers::platform::rule::Choice;
 
 use crate::annotator::{AnnotationArguments, AnnotatorArguments, Source};
@@ -129,6 +130,10 @@ pub(crate) struct MachineArguments {
     /// Infrastructure, otherwise every provider.
     #[arg(long, default_value = "auto", value_name = "NAME")]
     pub(crate) platform: String,
+    /// How long a drain may take before its pods are deleted regardless of PodDisruptionBudgets; "never" or 0: never.
+    /// The annotation machinist.dev/drain-timeout of a Machine takes precedence.
+    #[arg(long, default_value = "never", value_parser = drain_timeout, value_name = "DURATION")]
+    pub(crate) drain_timeout: Timeout,
 }
 
 /// Valid without the provider, too, so that one manifest fits every binary.
@@ -320,6 +325,10 @@ pub(crate) fn duration(text: &str, shortest: Duration) -> Result<Duration, Strin
     if duration < shortest { Err(messages::too_short(shortest)) } else { Ok(duration) }
 }
 
+fn drain_timeout(text: &str) -> Result<Timeout, String> {
+    Timeout::read(text).ok_or_else(|| messages::NOT_A_DRAIN_TIMEOUT.to_owned())
+}
+
 fn workers(text: &str) -> Result<(String, usize), String> {
     let (controller, count) = text.split_once('=').ok_or(messages::NOT_WORKERS)?;
     match count.parse() {
@@ -346,6 +355,17 @@ mod tests {
     }
 
     #[test]
+    fn drains_are_never_forced_by_default() {
+        let timeout =
+            |flags: &[&str]| RunArguments::parse(flags).map(|it| it.machines.drain_timeout);
+        let hour = Timeout(Some(Duration::from_secs(3600)));
+        assert_eq!(timeout(&[]).unwrap(), Timeout(None));
+        assert_eq!(timeout(&["--drain-timeout=1h"]).unwrap(), hour);
+        assert_eq!(timeout(&["--drain-timeout=0"]).unwrap(), Timeout(None));
+        assert!(timeout(&["--drain-timeout=soon"]).is_err());
+    }
+
+    #[test]
     fn the_metadata_endpoint_is_a_host_without_path() {
         for (text, endpoint) in [
             ("http://169.254.169.254", "http://169.254.169.254"),
@@ -366,7 +386,8 @@ mod tests {
     #[test]
     fn platform_is_a_provider_or_none_or_auto() {
         let choice = |platform: &str| {
-            let flags = MachineArguments { cluster_id: None, platform: platform.to_owned() };
+            let (platform, drain_timeout) = (platform.to_owned(), Timeout::default());
+            let flags = MachineArguments { cluster_id: None, platform, drain_timeout };
             flags.platform(&["example"])
         };
         assert_eq!(choice("auto"), Ok(Choice::Auto));

@@ -7,6 +7,7 @@ use machinist_aws_spec::{AwsSpecs, PROVIDER, catalogue};
 use machinist_controllers::DECLARATIONS;
 use machinist_controllers::annotator::{self, Annotator};
 use machinist_controllers::clouds::Clouds;
+use machinist_controllers::drain::Timeout;
 use machinist_controllers::kinds::{MachineSets, Machines, NoState, State};
 use machinist_controllers::machine::{self, MachineController};
 use machinist_controllers::machine_set::{self, MachineSetController};
@@ -100,7 +101,8 @@ impl Wiring {
     }
 
     fn timings(&self) -> MachineTimings {
-        MachineTimings::default().scaled(self.arguments.time_scale)
+        let Timeout(drain) = self.arguments.machines.drain_timeout;
+        MachineTimings { drain, ..MachineTimings::default().scaled(self.arguments.time_scale) }
     }
 
     /// The controllers of `--controllers`; an error names one that does not exist.

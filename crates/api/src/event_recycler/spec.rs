@@ -29,7 +29,7 @@ use super::status::EventRecyclerStatus;
         "description":"Whether the EventRecycler is ready"}"#,
     printcolumn = r#"{"name":"Active","type":"string","jsonPath":".status.activeRecycles",
         "description":"Active recycles"}"#,
-    printcolumn = r#"{"name":"Reason","type":"string","priority":1,
+    printcolumn = r#"{"name":"Reason","type":"string",
         "jsonPath":".status.conditions[?(@.type==\"Ready\")].message",
         "description":"Message of the Ready condition"}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp",

@@ -30,6 +30,8 @@ pub const ANNOTATION_DELETE_MACHINE_LEGACY: &str =
 pub const ANNOTATION_ORDINALS: &str = "machinist.dev/ordinals";
 /// After this time a Machine in creation fails. Without it, it never does.
 pub const ANNOTATION_CREATION_TIMEOUT: &str = "machinist.dev/creation-timeout";
+/// How long a drain may take before it is forced: a duration, `never` or `0`. It wins over `--drain-timeout`.
+pub const ANNOTATION_DRAIN_TIMEOUT: &str = "machinist.dev/drain-timeout";
 /// The instance is terminated without a drain. Any value.
 pub const ANNOTATION_FORCE_DELETION: &str = "machinist.dev/force-deletion";
 

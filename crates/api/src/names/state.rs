@@ -17,6 +17,8 @@ pub const CONDITION_READY: &str = "Ready";
 
 /// Of a MachineSet: Machines cannot be created, deleted or counted. Absent otherwise.
 pub const CONDITION_REPLICA_FAILURE: &str = "ReplicaFailure";
+/// Of a MachineSet: whether its Machines are ready, and the most frequent reason if not.
+pub const CONDITION_MACHINES_READY: &str = "MachinesReady";
 
 pub const STATUS_TRUE: &str = "True";
 pub const STATUS_FALSE: &str = "False";
@@ -34,7 +36,6 @@ pub const REASON_HOOK_PRESENT: &str = "HookPresent";
 pub const REASON_DRAIN_ERROR: &str = "DrainError";
 pub const REASON_NOT_MACHINE_API: &str = "AuthoritativeAPINotMachineAPI";
 pub const REASON_MACHINE_API: &str = "AuthoritativeAPIMachineAPI";
-pub const REASON_CREATION_TIMED_OUT: &str = "CreationTimedOut";
 
 pub const ERROR_INVALID_CONFIGURATION: &str = "InvalidConfiguration";
 pub const ERROR_CREATE: &str = "CreateError";

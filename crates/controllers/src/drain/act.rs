@@ -12,7 +12,7 @@ use serde_json::json;
 use super::plan::{CordonOutcome, Outcome, Plan, Removal};
 use super::report::attempts_after;
 use super::snapshot::View;
-use super::{Drainer, Mark};
+use super::{Drainer, MEMORY, Mark};
 use crate::kinds::Node;
 
 const PODS_AT_ONCE: usize = 16;
@@ -53,7 +53,8 @@ impl Drainer {
             Some(_) => attempts_after(view, plan, &outcome, self.clock.now()),
             None => view.attempts.clone(),
         };
-        self.attempts.lock().insert(view.subject.uid.clone(), attempts);
+        let (uid, now) = (view.subject.uid.clone(), self.clock.uptime());
+        self.attempts.lock().insert(uid, attempts, now, MEMORY);
         outcome
     }
 

@@ -15,6 +15,9 @@ use crate::kinds::Node;
 /// The most pods that one reconcile evicts. It bounds the time of a worker.
 const PODS_PER_RECONCILE: usize = 64;
 
+/// The longest poll interval for pods, relative to the first one.
+const LONGEST_POLL: u32 = 6;
+
 /// How often a pod is deleted by force before it is left behind.
 const FORCE_TRIES: u32 = 3;
 
@@ -98,12 +101,23 @@ fn empty_the_node(view: &View, node: &Node, now: Timestamp) -> Plan {
     due.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.key.cmp(&b.key)));
     let more = due.len() > PODS_PER_RECONCILE;
     let waits = in_the_way.iter().any(|(_, action)| *action == PodAction::Wait) || !due.is_empty();
-    let pods = due.into_iter().take(PODS_PER_RECONCILE).map(|pod| removal(pod, grace)).collect();
+    let due = due.into_iter().take(PODS_PER_RECONCILE);
+    let pods: Vec<_> = due.map(|pod| removal(pod, grace)).collect();
+    let poll = if pods.is_empty() { poll(view, now) } else { timings.drain_poll };
     let next_try = next_try
         .map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default())
-        .filter(|pause| !waits || *pause < timings.drain_poll);
-    let again = if more { Duration::ZERO } else { next_try.unwrap_or(timings.drain_poll) };
+        .filter(|pause| !waits || *pause < poll);
+    let again = if more { Duration::ZERO } else { next_try.unwrap_or(poll) };
     Plan { pods, pause: timings.drain_poll, ..Plan::at(Step::Evicting, Some(again)) }
+}
+
+/// When to list the pods again: the longer none of them has ended, the later. Each one that ends changes the message.
+fn poll(view: &View, now: Timestamp) -> Duration {
+    let shortest = view.timings.drain_poll;
+    let stored = view.subject.stored.filter(|stored| stored.step.moves_pods());
+    let waited = stored.and_then(|stored| stored.since).map(|since| now.duration_since(since));
+    let waited = waited.and_then(|waited| Duration::try_from(waited).ok()).unwrap_or_default();
+    (waited / 2).clamp(shortest, LONGEST_POLL * shortest)
 }
 
 fn wait_for_volumes(view: &View, now: Timestamp) -> Plan {

@@ -1,9 +1,12 @@
-//! Texts of a drain: the condition `Drained`, and its Events. A message does not change while nothing changes: it has
-//! no times and no counts of attempts, and names a few pods in a fixed order.
+//! Texts of a drain: the condition `Drained`, and its Events. A message does not change while nothing changes: its only
+//! time is the fixed one of a forced drain, it has no counts of attempts, and names a few pods in a fixed order.
 
 use std::fmt::Display;
 
-use machinist_api::names::{ANNOTATION_EXCLUDE_DRAINING, ANNOTATION_FORCE_DELETION};
+use jiff::Timestamp;
+use machinist_api::names::{
+    ANNOTATION_DRAIN_TIMEOUT, ANNOTATION_EXCLUDE_DRAINING, ANNOTATION_FORCE_DELETION,
+};
 use machinist_domain::texts;
 
 use super::snapshot::Force;
@@ -28,6 +31,10 @@ texts! {
     pub(super) fn daemon_sets_unreadable(error: &str) =
         "Cannot read the DaemonSets of the node's pods: {error}";
     pub(super) fn node_undecodable(error: &str) = "it cannot be decoded: {error}";
+    pub(super) fn forced_at(message: &str, at: Timestamp) = "{message}; the drain is forced at {at}";
+    pub(super) fn never_forced(message: &str, value: &str) =
+        "{message}; the drain is not forced: annotation {ANNOTATION_DRAIN_TIMEOUT} must be a duration such as 30m, \
+         or never (got {value:?})";
     pub(super) fn excluded() = "Not drained: the Machine has annotation {ANNOTATION_EXCLUDE_DRAINING}";
 }
 
@@ -131,6 +138,8 @@ mod tests {
             ("status.recycles[].message", "", texts(CORDONING)),
             (retried, "Cordoning", not_cordoned(error)),
             (waiting, "Evicting", pods_left(&[slow])),
+            (waiting, "Evicting", forced_at(&pods_left(&[slow]), Timestamp::UNIX_EPOCH)),
+            (waiting, "Evicting", never_forced(&pods_left(&[slow]), "soon")),
             (retried, "EvictionBlocked", pods_left(&[refused, slow])),
             (waiting, "WaitingForPods", pods_left(&[slow; NAMED + 1])),
             (waiting, "Forcing", pods_left(&[refused, slow])),

@@ -17,11 +17,14 @@ mod pod_action;
 mod report;
 mod snapshot;
 mod step;
+mod timeout;
 mod volumes;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use machinist_domain::expiring::ExpiringMap;
 use machinist_domain::key::Uid;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_runtime::cache::Cache;
@@ -39,16 +42,21 @@ pub use self::report::report;
 pub(crate) use self::snapshot::View;
 pub use self::snapshot::{StoredStep, Subject};
 pub use self::step::Step;
+pub use self::timeout::{Limit, Timeout};
 use self::volumes::Attachments;
 use crate::kinds::Nodes;
+
+/// How long a drain that is not continued is remembered. Each reconcile of a drain starts it anew.
+pub(crate) const MEMORY: Duration = Duration::from_hours(1);
 
 #[derive(Debug)]
 pub struct Drainer {
     nodes: Arc<Cache<Nodes>>,
     session: Session,
     attachments: Attachments,
-    /// Refused evictions by Machine, then by pod. If they are lost, evictions are refused again, with the first delay.
-    attempts: Mutex<HashMap<Uid, HashMap<Uid, Attempt>>>,
+    /// Refused evictions by Machine (or Node), then by pod. If they are lost, evictions are refused again, with the
+    /// first delay. Those of a drain that is not continued expire.
+    attempts: Mutex<ExpiringMap<Uid, HashMap<Uid, Attempt>>>,
     /// Held while a control-plane node is cordoned, so that only one is. The lease makes one process enough.
     control_plane: tokio::sync::Mutex<()>,
     clock: SharedClock,

@@ -23,7 +23,7 @@ const READS_AT_ONCE: usize = 8;
 impl Drainer {
     /// Reads what the next step for `subject` needs. Errors are part of the view.
     pub async fn observe(&self, subject: Subject) -> View {
-        let attempts = self.attempts.lock().get(&subject.uid).cloned();
+        let attempts = self.attempts.lock().get(&subject.uid, self.clock.uptime()).cloned();
         let first_reconcile = attempts.is_none();
         let mut view = View::new(subject, self.timings, attempts.unwrap_or_default());
         view.first_reconcile = first_reconcile;
@@ -56,7 +56,7 @@ impl Drainer {
             Ok(None) => return Observed::Absent,
             Err(error) => return Observed::Unknown(error.failure()),
         };
-        let past_deadline = || subject.is_past_deadline(self.timings.drain, self.clock.now());
+        let past_deadline = || subject.is_past_deadline(&self.timings, self.clock.now());
         match match_node(named, subject.provider_id.as_deref(), &node) {
             NodeMatch::Ours => Observed::Present(node),
             // It may be another machine's, which must not be drained; it will have a provider ID shortly.

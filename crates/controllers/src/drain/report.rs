@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use machinist_api::names::CONDITION_DRAINED;
-use machinist_domain::conditions::Condition;
+use machinist_domain::conditions::{Condition, whole_seconds};
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::observed::Observed;
 use machinist_domain::report::{EventNote, EventReason};
 
 use super::plan::{CordonOutcome, Outcome, Plan};
 use super::snapshot::View;
-use super::{Attempt, Pod, PodAction, Step, messages};
+use super::{Attempt, Limit, Pod, PodAction, Step, messages};
 
 const ACTION: &str = "Drain";
 
@@ -27,6 +27,7 @@ pub fn report(view: &View, plan: &Plan, outcome: &Outcome, now: Timestamp) -> Dr
     let attempts = attempts_after(view, plan, outcome, now);
     let step = step_after(view, plan, outcome, &attempts, now);
     let message = message(view, plan, outcome, step, &attempts, now);
+    let message = with_limit(view, plan, step, message);
     let settled = view.subject.stored.is_some_and(|stored| stored.step.is_done());
     let cordoned = matches!(outcome.cordon, Some(CordonOutcome::Cordoned | CordonOutcome::DryRun));
     // The stored step stays until everything is read: a time limit may count from it.
@@ -125,6 +126,20 @@ fn message(
             let left: Vec<_> = view.blocking(now).map(|pod| &pod.key).collect();
             messages::forced(plan.force, &left)
         }
+    }
+}
+
+/// Says when the drain is forced, if its time counts. The time is fixed, so that the message does not change.
+fn with_limit(view: &View, plan: &Plan, step: Step, message: String) -> String {
+    let waits = step.moves_pods() || step == Step::CannotRead;
+    let forced = view.subject.forced || plan.force.is_some();
+    if message.is_empty() || !waits || forced {
+        return message;
+    }
+    match (&view.subject.limit, view.forced_at()) {
+        (Limit::Invalid(value), _) => messages::never_forced(&message, value),
+        (_, Some(at)) => messages::forced_at(&message, whole_seconds(at)),
+        (_, None) => message,
     }
 }
 

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::names::{
-    ANNOTATION_EXCLUDE_DRAINING, ANNOTATION_FORCE_DELETION, CONDITION_DRAINED,
+    ANNOTATION_DRAIN_TIMEOUT, ANNOTATION_EXCLUDE_DRAINING, ANNOTATION_FORCE_DELETION,
+    CONDITION_DRAINED,
 };
 use machinist_domain::conditions::Condition;
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::observed::Observed;
 
-use super::{Attempt, Mark, Pod, PodAction, Step};
+use super::{Attempt, Limit, Mark, Pod, PodAction, Step, Timeout};
 use crate::kinds::{Hook, Machine, Node, NodeRef, Ready};
 
 #[derive(Debug, Clone)]
@@ -45,6 +46,7 @@ pub struct Subject {
     pub excluded: bool,
     /// Whether the drain does not wait.
     pub forced: bool,
+    pub limit: Limit,
     /// The step in its condition `Drained`, if the reason is known.
     pub stored: Option<StoredStep>,
 }
@@ -75,6 +77,7 @@ impl Subject {
             hooks: machine.hooks.pre_drain.clone(),
             excluded: machine.annotations.contains(ANNOTATION_EXCLUDE_DRAINING),
             forced: machine.annotations.contains(ANNOTATION_FORCE_DELETION),
+            limit: Limit::of(machine.annotations.get(ANNOTATION_DRAIN_TIMEOUT)),
             stored: machine.condition(CONDITION_DRAINED).and_then(StoredStep::of),
         }
     }
@@ -85,11 +88,22 @@ impl Subject {
     }
 
     /// Whether an unidentified Node is waited for no longer: the drain is forced, or its time limit is over.
-    pub(super) fn is_past_deadline(&self, patience: Duration, now: Timestamp) -> bool {
+    pub(super) fn is_past_deadline(&self, timings: &MachineTimings, now: Timestamp) -> bool {
+        let limit = self.limit(timings);
         let stored = self.stored.filter(|stored| stored.step == Step::CannotRead);
         let since = stored.and_then(|stored| stored.since);
         let waited = since.and_then(|since| Duration::try_from(now.duration_since(since)).ok());
-        self.forced || waited.is_some_and(|waited| waited >= patience)
+        let is_over = limit.zip(waited).is_some_and(|(limit, waited)| waited >= limit);
+        self.forced || is_over
+    }
+
+    /// How long the drain may take; `None` if it is never forced.
+    fn limit(&self, timings: &MachineTimings) -> Option<Duration> {
+        match &self.limit {
+            Limit::Default => timings.drain,
+            Limit::Own(Timeout(limit)) => *limit,
+            Limit::Invalid(_) => None,
+        }
     }
 }
 
@@ -170,14 +184,22 @@ impl View {
         self.time_left(now).filter(Duration::is_zero).map(|_| Force::TimedOut)
     }
 
+    /// When a drain that has begun is forced.
+    pub(super) fn forced_at(&self) -> Option<Timestamp> {
+        let mark = Mark::of(self.node.present()?)?;
+        mark.started.checked_add(self.subject.limit(&self.timings)?).ok()
+    }
+
+    /// `None` if the time does not count, or not yet.
     pub(super) fn time_left(&self, now: Timestamp) -> Option<Duration> {
+        let limit = self.subject.limit(&self.timings)?;
         let node = self.node.present();
         let stored = self.subject.stored.filter(|stored| stored.step == Step::Cordoning);
         // Without a mark, the time since the cordon was first tried counts.
         let started = node.and_then(|node| Mark::of(node)).map(|mark| mark.started);
         let started = started.or_else(|| stored.and_then(|stored| stored.since))?;
         let spent = Duration::try_from(now.duration_since(started)).unwrap_or_default();
-        Some(self.timings.drain.saturating_sub(spent))
+        Some(limit.saturating_sub(spent))
     }
 
     pub(super) fn actions(&self, now: Timestamp) -> impl Iterator<Item = (&Pod, PodAction)> {

@@ -1,9 +1,11 @@
 //! The volumes that are attached to a node. A VolumeAttachment exists until the volume is detached. A Node's
 //! `status.volumesAttached` loses it earlier, so that list counts only for volumes without one. VolumeAttachments
-//! cannot be selected by node, so one list serves all drains: calls during a list share the next one.
+//! cannot be selected by node, so one list serves all drains: calls during a list share the next one. It is kept only
+//! as long as a call waits that can use it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use machinist_api::resource::{PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS};
@@ -26,6 +28,28 @@ pub(super) struct Attachments {
     session: Session,
     clock: SharedClock,
     latest: Mutex<Option<Listing>>,
+    /// Calls that wait for a list, or make one.
+    calls: AtomicUsize,
+}
+
+/// One of the calls.
+struct Call<'a>(&'a AtomicUsize);
+
+impl<'a> Call<'a> {
+    fn new(calls: &'a AtomicUsize) -> Self {
+        calls.fetch_add(1, Ordering::Relaxed);
+        Self(calls)
+    }
+
+    fn is_only_one(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 1
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug)]
@@ -49,7 +73,7 @@ struct ClaimSpec {
 
 impl Attachments {
     pub(super) fn new(session: Session, clock: SharedClock) -> Self {
-        Self { session, clock, latest: Mutex::default() }
+        Self { session, clock, latest: Mutex::default(), calls: AtomicUsize::new(0) }
     }
 
     /// Volumes attached to `node`, except those of the claims `kept`.
@@ -72,14 +96,17 @@ impl Attachments {
 
     /// All attachments, from a list that was requested after this call.
     async fn by_node(&self) -> Result<Arc<ByNode>, ApiError> {
-        let wanted = self.clock.uptime();
+        let (wanted, call) = (self.clock.uptime(), Call::new(&self.calls));
         let mut latest = self.latest.lock().await;
-        if let Some(listing) = latest.as_ref().filter(|listing| listing.asked >= wanted) {
-            return listing.attached.clone();
-        }
-        let asked = self.clock.uptime();
-        let attached = self.list().await.map(Arc::new);
-        *latest = Some(Listing { asked, attached: attached.clone() });
+        let usable = latest.take().filter(|listing| listing.asked >= wanted);
+        let listing = if let Some(listing) = usable {
+            listing
+        } else {
+            let asked = self.clock.uptime();
+            Listing { asked, attached: self.list().await.map(Arc::new) }
+        };
+        let attached = listing.attached.clone();
+        *latest = (!call.is_only_one()).then_some(listing);
         attached
     }
 

@@ -64,6 +64,7 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::FailedUpdate,
         EventReason::FailedValidate,
         EventReason::MachineFailed,
+        EventReason::NodeMissing,
         EventReason::ReconcileError,
         EventReason::Update,
     ],

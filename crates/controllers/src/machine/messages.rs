@@ -1,7 +1,7 @@
 use std::fmt::{self, Display};
 use std::time::Duration;
 
-use machinist_api::names::{ANNOTATION_CREATION_TIMEOUT, LABEL_CLUSTER};
+use machinist_api::names::{ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT, LABEL_CLUSTER};
 use machinist_domain::messages::span;
 pub(super) use machinist_domain::messages::{authority, capitalized};
 use machinist_domain::texts;
@@ -36,10 +36,14 @@ texts! {
     pub(super) fn waiting_for_node_with_drift(why: &str) =
         "{WAITING_FOR_NODE}; the instance differs from its spec: {why}";
     pub(super) fn drift_remains(drift: &str) = "drift remains after update: {drift}";
-    pub(super) fn creation_timed_out(limit: Duration, last: &str) =
-        "Not running after {}; still retrying: {last}", span(limit);
+    pub(super) fn late(last: &str, limit: Duration) =
+        "{last} (not running after {}; creation continues)", span(limit);
+    pub(super) fn creation_timed_out(limit: Duration, reason: &str) =
+        "Not running after {}; creation continues; see condition Ready ({reason})", span(limit);
     pub(super) fn bad_creation_timeout(value: &str) =
         "Annotation {ANNOTATION_CREATION_TIMEOUT} must be a duration such as 30m (got {value:?})";
+    pub(super) fn bad_drain_timeout(value: &str) =
+        "Annotation {ANNOTATION_DRAIN_TIMEOUT} must be a duration such as 30m, or never (got {value:?})";
     pub(super) fn no_answer_in_time(timeout: Duration) =
         "no answer from the cloud within {}; retrying", span(timeout);
     pub(super) fn earlier_request_unanswered(error: &str) =
@@ -186,12 +190,9 @@ mod tests {
             (ready, "UpdateFailed", drift(&drift_remains("tag x is missing"))),
             (ready, "NodeNotReady", node_not_ready(&"worker-1")),
             (ready, "NodeNotReady", node_unknown(&"worker-1")),
-            (ready, "NodeMissing", node_missing(&"worker-1")),
-            (
-                event_too,
-                "CreationTimedOut",
-                creation_timed_out(minutes(20), "No capacity in zone a"),
-            ),
+            ("Event Warning, condition Ready=False", "NodeMissing", node_missing(&"worker-1")),
+            (ready, "CapacityExhausted", late("No capacity in zone a", minutes(20))),
+            (warning, "CreationTimedOut", creation_timed_out(minutes(20), "CapacityExhausted")),
             (ready, "Unavailable", capitalized(&no_answer_in_time(minutes(1)))),
             (
                 ready,
@@ -230,6 +231,7 @@ mod tests {
             ("Event Normal", "Delete", INSTANCE_DELETED.to_owned()),
             (warning, "ReconcileError", undecodable("spec.taints: invalid type")),
             (warning, "FailedValidate", bad_creation_timeout("soon")),
+            (warning, "FailedValidate", bad_drain_timeout("soon")),
         ]);
         insta::assert_snapshot!("messages", message_table(&rows));
     }

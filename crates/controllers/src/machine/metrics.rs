@@ -1,11 +1,13 @@
 //! Metrics about Machines. They have OpenShift's names, because its dashboards and alerts use them.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
-use machinist_domain::key::ObjectKey;
+use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::machine::Phase;
 use machinist_domain::retry::Category;
 use machinist_runtime::metrics::{Labels, MetricSet, Registry};
+use parking_lot::Mutex;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
@@ -18,6 +20,8 @@ pub(super) struct MachineMetrics {
     /// Gauges, because a counter's name would get the suffix `_total`, which OpenShift's do not have.
     failures: [(Call, Family<FailureLabels, Gauge>); 3],
     timeouts: Gauge,
+    /// Machines that are counted in `timeouts`.
+    timed_out: Mutex<HashSet<Uid>>,
 }
 
 type FailureLabels = [(&'static str, String); 3];
@@ -35,7 +39,8 @@ impl MetricSet for MachineMetrics {
             (call, registry.add(format!("instance_{verb}_failed"), text))
         });
         let text = "Machines whose creation exceeded the creation timeout";
-        Self { phases, failures, timeouts: registry.add("machine_creation_timed_out", text) }
+        let timeouts = registry.add("machine_creation_timed_out", text);
+        Self { phases, failures, timeouts, timed_out: Mutex::default() }
     }
 }
 
@@ -53,11 +58,15 @@ impl MachineMetrics {
         }
     }
 
-    pub(super) fn creation_timed_out(&self) {
-        self.timeouts.inc();
+    /// Counts each Machine once.
+    pub(super) fn creation_timed_out(&self, machine: &Uid) {
+        if self.timed_out.lock().insert(machine.clone()) {
+            self.timeouts.inc();
+        }
     }
 
-    pub(super) fn forget(&self, machine: &ObjectKey) {
+    pub(super) fn forget(&self, machine: &ObjectKey, uid: &Uid) {
+        self.timed_out.lock().remove(uid);
         for (_, family) in &self.failures {
             for category in Category::ALL {
                 family.remove(&labels(machine, category));
@@ -99,7 +108,13 @@ mod tests {
         assert!(seen.contains(failed), "{seen}");
         let reached = r#"mapi_machine_phase_transition_seconds_count{phase="Running"} 1"#;
         assert!(seen.contains(reached) && !seen.contains("Deleting"), "{seen}");
-        metrics.forget(&key);
-        assert!(!all.encode(&[]).unwrap().contains("reason="));
+        let uid = Uid("u".into());
+        metrics.creation_timed_out(&uid);
+        metrics.creation_timed_out(&uid);
+        metrics.forget(&key, &uid);
+        let seen = all.encode(&[]).unwrap();
+        assert!(!seen.contains("reason="), "{seen}");
+        assert!(seen.contains("mapi_machine_creation_timed_out 1"), "{seen}");
+        assert!(metrics.timed_out.lock().is_empty());
     }
 }

@@ -31,7 +31,6 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use machinist_api::names::{CONDITION_READY, REASON_CREATION_TIMED_OUT};
 use machinist_api::resource::MACHINES;
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::machine::{MachineAuthority, Phase};
@@ -177,16 +176,14 @@ impl MachineController {
     fn count(&self, snapshot: &Snapshot, status: &Value) {
         let Ok(view) = &snapshot.view else { return };
         let metrics = &self.metrics;
-        if let Some(phase) = status["phase"].as_str().and_then(Phase::read) {
-            let age = self.shared.clock.now().duration_since(view.machine.created);
+        let (now, phase) =
+            (self.shared.clock.now(), status["phase"].as_str().and_then(Phase::read));
+        if let Some(phase) = phase {
+            let age = now.duration_since(view.machine.created);
             metrics.reached(phase, age.try_into().unwrap_or_default());
         }
-        let late = |reason: Option<&str>| reason == Some(REASON_CREATION_TIMED_OUT);
-        let before = view.machine.condition(CONDITION_READY);
-        let conditions = status["conditions"].as_array().into_iter().flatten();
-        let now = conditions.into_iter().any(|condition| late(condition["reason"].as_str()));
-        if now && !late(before.and_then(|ready| ready.reason.as_deref())) {
-            metrics.creation_timed_out();
+        if view.is_overdue(now) && !matches!(phase, Some(Phase::Running | Phase::Failed)) {
+            metrics.creation_timed_out(&view.machine.meta.uid);
         }
     }
 
@@ -227,8 +224,8 @@ impl Controller for MachineController {
         let repairs = Arc::clone(&self.repairs);
         self.machines.subscribe(move |change| {
             if let (Some(gone), None) = (change.before, change.after) {
-                metrics.forget(change.key);
                 let uid = &gone.meta().uid;
+                metrics.forget(change.key, uid);
                 instances.forget(uid);
                 refused.lock().remove(uid);
                 drainer.forget(uid);

@@ -9,7 +9,7 @@ mod status;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_api::names::ANNOTATION_CREATION_TIMEOUT;
+use machinist_api::names::{ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT};
 use machinist_domain::machine::Phase;
 use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
 use machinist_domain::retry::Retry;
@@ -19,6 +19,7 @@ use self::facts::Facts;
 use super::messages;
 use super::plan::{Outcome, Plan};
 use super::snapshot::{Snapshot, View};
+use crate::drain::Timeout;
 
 pub(super) fn report(
     snapshot: &Snapshot,
@@ -66,13 +67,19 @@ fn events(view: &View, facts: Facts) -> Vec<EventNote> {
         return events;
     }
     if facts.is_late
-        && let Some(ready) = facts.ready.as_ref().and_then(|ready| ready.message.as_deref())
+        && let Some(reason) = facts.ready.as_ref().and_then(|ready| ready.reason.as_deref())
     {
-        events.insert(0, EventNote::warning(EventReason::CreationTimedOut, "Create", ready));
+        let note = messages::creation_timed_out(view.rules.timings.creation, reason);
+        events.insert(0, EventNote::warning(EventReason::CreationTimedOut, "Create", note));
     }
     let limit = view.machine.annotations.get(ANNOTATION_CREATION_TIMEOUT);
     if let Some(text) = limit.filter(|text| text.parse::<SignedDuration>().is_err()) {
         let note = messages::bad_creation_timeout(text);
+        events.push(EventNote::warning(EventReason::FailedValidate, "Validate", note));
+    }
+    let timeout = view.machine.annotations.get(ANNOTATION_DRAIN_TIMEOUT);
+    if let Some(text) = timeout.filter(|text| Timeout::read(text).is_none()) {
+        let note = messages::bad_drain_timeout(text);
         events.push(EventNote::warning(EventReason::FailedValidate, "Validate", note));
     }
     events

@@ -217,6 +217,13 @@ impl View {
         matches!(phase, None | Some(Phase::Provisioning | Phase::Provisioned))
     }
 
+    /// Whether the creation takes longer than it should.
+    pub fn is_overdue(&self, now: Timestamp) -> bool {
+        let age = Duration::try_from(now.duration_since(self.machine.created)).unwrap_or_default();
+        let over = age >= self.rules.timings.creation && !age.is_zero();
+        over && !self.machine.meta.deleting && self.is_provisioning()
+    }
+
     pub fn own_creation_limit(&self) -> Option<(SignedDuration, &str)> {
         let text = self.machine.annotations.get(ANNOTATION_CREATION_TIMEOUT)?;
         Some((text.parse().ok()?, text))

@@ -213,12 +213,12 @@ impl Executor<'_> {
     }
 
     fn skip_after(&self, error: &WriteError, machine: &Meta) {
-        let (now, poll) = (self.controller.clock.uptime(), self.controller.settings.timings.poll);
-        // Such as a webhook that cannot be called: no event announces its recovery.
-        let retry_at = (error.category() == Category::Unexpected).then(|| now + poll);
-        let claim =
-            FailedClaim { version: machine.version, cause: error.to_string().into(), retry_at };
-        self.controller.failed_claims.lock().insert(machine.uid.clone(), claim, now, MEMORY);
+        let now = self.controller.clock.uptime();
+        let (cause, poll) = (error.to_string().into(), self.controller.settings.timings.poll);
+        let mut failed = self.controller.failed_claims.lock();
+        let earlier = failed.get(&machine.uid, now);
+        let claim = FailedClaim::after(earlier, machine, cause, now, poll);
+        failed.insert(machine.uid.clone(), claim, now, MEMORY);
     }
 
     /// The set, read live; `None` if it is gone, replaced or being deleted.

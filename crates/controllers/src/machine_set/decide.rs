@@ -96,11 +96,13 @@ fn managed_elsewhere(set: &MachineSetState, field: Field) -> Option<Plan> {
 
 /// Reserves ordinals for the missing Machines, or creates those of reserved ordinals; `None` if there are enough.
 fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
-    let (members, open) = (view.members.len(), view.open_ordinals.len());
+    // A refused orphan is adopted later: a Machine in its place would be one too many.
+    let existing = view.members.len() + view.refused_orphans;
+    let open = view.open_ordinals.len();
     // A Machine that is being deleted may be created once more while a create in the window is in flight.
     let in_flight = view.in_flight != InFlight::No;
     let returning = if in_flight { view.leaving_ordinals } else { 0 };
-    let counted = members + open + returning;
+    let counted = existing + open + returning;
     let missing = desired.replicas.saturating_sub(counted);
     if missing > 0 {
         let missing = u64::try_from(missing).unwrap_or(u64::MAX);
@@ -116,7 +118,7 @@ fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
         }
         // The window has its maximum width: its Machines are created first.
     }
-    // `replicas` was lowered below members + open: the window is closed first. If members are still fewer than
+    // `replicas` was lowered below what is counted: the window is closed first. If members are still fewer than
     // `replicas`, new ordinals are reserved afterwards.
     let all_wanted = open > 0 && counted <= desired.replicas;
     all_wanted.then(|| {

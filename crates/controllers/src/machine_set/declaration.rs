@@ -1,4 +1,6 @@
-use machinist_api::names::{CONDITION_PAUSED, CONDITION_REPLICA_FAILURE, LEASE_MACHINE_SET};
+use machinist_api::names::{
+    CONDITION_MACHINES_READY, CONDITION_PAUSED, CONDITION_REPLICA_FAILURE, LEASE_MACHINE_SET,
+};
 use machinist_api::resource::{FEATURE_GATES, MACHINE_SETS, MACHINES, NODES};
 use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
@@ -33,12 +35,18 @@ pub const DECLARATION: Declaration = Declaration {
             CONDITION_REPLICA_FAILURE,
             "Machines cannot be created, deleted or counted, and why. Absent otherwise.",
         ),
+        (
+            MACHINE_SETS,
+            CONDITION_MACHINES_READY,
+            "Whether all Machines are ready, and if not, how many, and the most frequent reason.",
+        ),
         (MACHINE_SETS, CONDITION_PAUSED, "Whether another machine API manages the object."),
     ],
     events: &[
         EventReason::Adopted,
         EventReason::FailedCreate,
         EventReason::FailedDelete,
+        EventReason::MachinesNotReady,
         EventReason::ReconcileError,
         EventReason::Released,
         EventReason::Scaled,
@@ -74,6 +82,11 @@ const WRITES: &[Write] = &[
         MACHINE_SETS,
         &["status.conditions[ReplicaFailure]"],
         "Conditions of other types stay. Removed when Machines can be created again.",
+    ),
+    Write::status(
+        MACHINE_SETS,
+        &["status.conditions[MachinesReady]"],
+        "Replaced, together with the counts. Where the served CRD has no conditions, an Event instead.",
     ),
     Write::status(
         MACHINE_SETS,

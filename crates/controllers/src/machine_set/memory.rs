@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use machinist_domain::backoff::Backoff;
 use machinist_domain::expiring::ExpiringMap;
 use machinist_domain::key::{Uid, Version};
 use machinist_domain::meta::Meta;
@@ -111,13 +112,31 @@ pub(super) struct FailedClaim {
     /// The version that was tried: a Machine that has changed since is tried again.
     pub(super) version: Version,
     pub(super) cause: Arc<str>,
-    /// The uptime at which an unchanged Machine is tried again; `None` if the same request would fail again.
-    pub(super) retry_at: Option<Duration>,
+    /// How often this version was tried.
+    failures: u32,
+    /// The uptime at which it is tried again: no event announces that a right was granted or a webhook answers again.
+    pub(super) retry_at: Duration,
 }
 
 impl FailedClaim {
+    /// The claim of this Machine failed, after `earlier` failures.
+    pub(super) fn after(
+        earlier: Option<&Self>,
+        machine: &Meta,
+        cause: Arc<str>,
+        now: Duration,
+        poll: Duration,
+    ) -> Self {
+        let earlier = earlier.filter(|earlier| earlier.version == machine.version);
+        let failures = earlier.map_or(0, |earlier| earlier.failures).saturating_add(1);
+        // 2 s to 5 min.
+        let backoff = Backoff { base: poll / 10, max: 15 * poll };
+        let retry_at = now + backoff.delay(failures, 0.0);
+        Self { version: machine.version, cause, failures, retry_at }
+    }
+
     pub(super) fn skips(&self, machine: &Meta, now: Duration) -> bool {
-        self.version == machine.version && self.retry_at.is_none_or(|at| at > now)
+        self.version == machine.version && self.retry_at > now
     }
 }
 
@@ -137,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn skips_a_machine_until_it_changes_or_the_time_is_over() {
+    fn skips_a_machine_until_it_changes_or_the_doubling_delay_is_over() {
         let at = |version| Meta {
             key: ObjectKey::new("ns", "m"),
             uid: Uid("u".into()),
@@ -145,11 +164,18 @@ mod tests {
             deleting: false,
         };
         let second = Duration::from_secs(1);
-        let forbidden =
-            FailedClaim { version: Version(1), cause: "forbidden".into(), retry_at: None };
-        assert!(forbidden.skips(&at(1), second) && !forbidden.skips(&at(2), second));
-        let failing = FailedClaim { retry_at: Some(3 * second), ..forbidden };
-        assert!(failing.skips(&at(1), second) && !failing.skips(&at(1), 3 * second));
+        let poll = 20 * second;
+        let fail = |earlier: Option<&FailedClaim>, version, now| {
+            FailedClaim::after(earlier, &at(version), "forbidden".into(), now, poll)
+        };
+        let first = fail(None, 1, second);
+        assert!(first.skips(&at(1), 2 * second) && !first.skips(&at(1), 3 * second));
+        assert!(!first.skips(&at(2), 2 * second), "it has changed");
+        let second_time = fail(Some(&first), 1, 3 * second);
+        assert_eq!(second_time.retry_at, 7 * second);
+        let often = (0..20).fold(second_time.clone(), |last, _| fail(Some(&last), 1, second));
+        assert_eq!(often.retry_at, 301 * second);
+        assert_eq!(fail(Some(&second_time), 2, 7 * second).retry_at, 9 * second, "it has changed");
     }
 
     #[test]

@@ -10,6 +10,12 @@ use crate::kinds::UnknownDeletePolicy;
 
 const NAMES_SHOWN: usize = 5;
 
+/// How much of a Machine's message is repeated on its set.
+const MESSAGE_LENGTH: usize = 240;
+
+pub(super) const MACHINES_STARTING: &str = "Not all Machines have a ready node yet";
+pub(super) const MACHINE_UNDECODABLE: &str = "The Machine cannot be decoded; see its Events";
+
 /// The name of one Machine; or how many there are, and the first names.
 pub(super) fn machine_names(names: &[&str]) -> String {
     match names {
@@ -32,7 +38,27 @@ pub(super) fn released(names: &[&str]) -> String {
     format!("Released {}: {labels} no longer match the selector", machine_names(names))
 }
 
+pub(super) fn machines_blocked(
+    blocked: usize,
+    total: usize,
+    mixed: bool,
+    reason: &str,
+    message: &str,
+) -> String {
+    let most_often = if mixed { ", most often" } else { "" };
+    let message = shortened(message);
+    format!("{blocked} of {total} Machines are not ready{most_often}: {reason}: {message}")
+}
+
+fn shortened(message: &str) -> String {
+    message.chars().take(MESSAGE_LENGTH).collect()
+}
+
 texts! {
+    pub(super) fn machines_failed(failed: usize, total: usize, message: &str) =
+        "{failed} of {total} Machines failed: {}", shortened(message);
+    pub(super) fn machines_not_ready(reason: &str, message: &str) =
+        "Machines are not ready: {reason}: {}", shortened(message);
     pub(super) fn created(names: &[&str]) = "Created {}", machine_names(names);
     pub(super) fn deleted(names: &[&str]) = "Deleted {}", machine_names(names);
     pub(super) fn claim_failed(cause: &str) = "Cannot adopt or release a Machine: {cause}";
@@ -128,6 +154,25 @@ mod tests {
             (FAILURE, EventReason::FailedDelete.as_str(), delete_failed(machine)),
             (FAILURE, EventReason::FailedDelete.as_str(), none_deletable(2)),
         ];
+        let not_ready = "condition MachinesReady=False";
+        let full = ("CapacityExhausted", "No capacity for m5.large in zone eu-west-1a");
+        let gone = "Instance i-1 was terminated (host failed); delete this Machine to replace it";
+        rows.extend([
+            (not_ready, "Starting", MACHINES_STARTING.to_owned()),
+            (not_ready, full.0, machines_blocked(3, 9, false, full.0, full.1)),
+            (not_ready, full.0, machines_blocked(4, 9, true, full.0, full.1)),
+            (not_ready, "Failed", machines_failed(3, 3, gone)),
+            (
+                not_ready,
+                "Undecodable",
+                machines_blocked(1, 3, false, "Undecodable", MACHINE_UNDECODABLE),
+            ),
+            (
+                "Event Warning",
+                EventReason::MachinesNotReady.as_str(),
+                machines_not_ready(full.0, full.1),
+            ),
+        ]);
         let template = serde_json::from_str::<Value>(&"[".repeat(200)).unwrap_err();
         rows.push((
             FAILURE,

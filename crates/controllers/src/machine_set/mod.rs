@@ -87,6 +87,8 @@ pub struct MachineSetController {
     /// Whether the served schema has `status.authoritativeAPI`, as far as responses have shown it.
     authority_field: Mutex<Field>,
     migration: MigrationGate,
+    /// Whether it has `status.conditions`: those of older OpenShift versions have not.
+    conditions_field: Mutex<Field>,
     /// Set when the driver subscribes.
     queue: OnceLock<Arc<Queue>>,
 }
@@ -123,6 +125,7 @@ impl MachineSetController {
                 Self::NAME,
                 settings.migration,
             ),
+            conditions_field: Mutex::default(),
             queue: OnceLock::new(),
         }
     }
@@ -134,6 +137,18 @@ impl MachineSetController {
         let Some(Entry::Known(set)) = self.sets.get(key) else { return };
         let field = Field::learned(set.state.status.authority != MachineAuthority::Unset);
         *self.authority_field.lock() = field;
+        self.requeue_if_dropped(field, key);
+    }
+
+    /// As for `status.authoritativeAPI`; what the condition would say becomes an Event.
+    fn learn_conditions_field(&self, key: &ObjectKey) {
+        let Some(Entry::Known(set)) = self.sets.get(key) else { return };
+        let field = Field::learned(!set.state.status.conditions.is_empty());
+        *self.conditions_field.lock() = field;
+        self.requeue_if_dropped(field, key);
+    }
+
+    fn requeue_if_dropped(&self, field: Field, key: &ObjectKey) {
         if let (Field::Dropped, Some(queue)) = (field, self.queue.get()) {
             queue.add(key);
         }
@@ -231,6 +246,9 @@ impl Controller for MachineSetController {
         if written.is_some() {
             let (now, pause) = (self.clock.uptime(), self.settings.timings.set_counts);
             self.counts_written.lock().insert(meta.uid.clone(), now, now, pause);
+            if status["conditions"].as_array().is_some_and(|list| !list.is_empty()) {
+                self.learn_conditions_field(&meta.key);
+            }
         }
         Ok(written)
     }

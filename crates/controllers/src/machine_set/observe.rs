@@ -15,6 +15,7 @@ use super::ordinals;
 use super::ownership::{orphans_of, owner};
 use super::snapshot::{InFlight, Member, ReadySince, Seen, Snapshot, View};
 use crate::kinds::{Machine, MachineSetState};
+use crate::served::Field;
 
 pub(super) async fn observe(
     controller: &MachineSetController,
@@ -22,13 +23,19 @@ pub(super) async fn observe(
 ) -> Result<Option<Snapshot>, ApiError> {
     let Some(entry) = controller.sets.get_certain(key).await? else { return Ok(None) };
     let meta = entry.meta().clone();
+    let mut conditions_field = *controller.conditions_field.lock();
     let content = match entry {
         Entry::Undecodable(object) => Err(object.error.clone()),
-        Entry::Known(set) => Ok(view(controller, &meta, &set.state).await?),
+        Entry::Known(set) => {
+            if !set.state.status.conditions.is_empty() {
+                conditions_field = Field::Served;
+            }
+            Ok(view(controller, &meta, &set.state).await?)
+        }
     };
     let gate = controller.migration.get().await?;
     let (obey_migration, authority_field) = gate.rules(*controller.authority_field.lock());
-    Ok(Some(Snapshot { meta, content, obey_migration, authority_field }))
+    Ok(Some(Snapshot { meta, content, obey_migration, authority_field, conditions_field }))
 }
 
 async fn view(
@@ -58,6 +65,7 @@ async fn view(
         members: Vec::new(),
         orphans: Vec::new(),
         unselected: Vec::new(),
+        refused_orphans: 0,
         claim_failure: None,
         claim_retry: None,
         open_ordinals: Vec::new(),
@@ -128,8 +136,9 @@ fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &E
                 (Some(failed), _) => {
                     // Candidates are sorted, so the same failure is reported each time.
                     view.claim_failure.get_or_insert(failed.cause);
-                    let retry = failed.retry_at.map(|at| at.saturating_sub(now));
-                    view.claim_retry = view.claim_retry.into_iter().chain(retry).min();
+                    let retry = failed.retry_at.saturating_sub(now);
+                    view.claim_retry = Some(view.claim_retry.map_or(retry, |at| at.min(retry)));
+                    view.refused_orphans += usize::from(found == Membership::Orphan);
                 }
                 (None, Membership::Orphan) => view.orphans.push(Arc::clone(machine)),
                 (None, _) => view.unselected.push(Arc::clone(machine)),

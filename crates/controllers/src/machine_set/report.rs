@@ -1,5 +1,6 @@
 //! Reports a reconcile: Events, the status of the set, and when to requeue.
 
+mod machines_ready;
 mod status;
 
 use std::sync::Arc;
@@ -14,12 +15,13 @@ use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
 use machinist_domain::retry::{Failure, Retry};
 use serde_json::{Value, json};
 
-use self::status::{Changes, Problem};
+use self::status::{CONDITIONS, Changes, Problem};
 use super::memory::skips_machine;
 use super::messages;
 use super::plan::{Executed, Outcome, Plan, Reason};
 use super::snapshot::{Snapshot, View};
 use crate::kinds::Machine;
+use crate::served::Field;
 
 /// Added to the time of availability, because a Machine is available only *after* `minReadySeconds`.
 const A_MOMENT: SignedDuration = SignedDuration::from_millis(1);
@@ -31,28 +33,45 @@ pub(super) fn report(
     now: Timestamp,
 ) -> Report {
     let Ok(view) = &snapshot.content else { return undecodable(plan) };
-    let builder = ReportBuilder { view, obey_migration: snapshot.obey_migration, now };
-    let report = builder.report(plan, outcome);
+    let (obey_migration, conditions) = (snapshot.obey_migration, snapshot.conditions_field);
+    let builder = ReportBuilder { view, obey_migration, conditions, now };
+    let mut report = builder.report(plan, outcome);
+    let is_settled = matches!(plan, Plan::NoOp(Reason::Settled));
+    if is_settled
+        && conditions == Field::Dropped
+        && let Some(text) = machines_ready::event(view)
+    {
+        report.events.push(warning(EventReason::MachinesNotReady, &text));
+    }
+    if let Some(wait) = view.claim_retry {
+        report.retry = requeue_within(report.retry, wait);
+    }
     // Users wait for a complete set, so that is reported at once.
-    let settled = matches!(plan, Plan::NoOp(Reason::Settled | Reason::InFlight(_)));
-    let complete = settled && status::is_complete(view, now);
-    if complete { report } else { hold_back_counts(report, view.hold_counts) }
+    let at_rest = matches!(plan, Plan::NoOp(Reason::Settled | Reason::InFlight(_)));
+    let complete = at_rest && status::is_complete(view, now);
+    if complete { report } else { hold_back_counts(report, view) }
 }
 
-/// Delays a status update that changes only counts: otherwise a set of thousands would be updated hundreds of times
-/// while it scales. The requeue makes up for it.
-fn hold_back_counts(mut report: Report, hold: Duration) -> Report {
-    let only_counts = report.status.as_ref().is_some_and(status::is_only_counts);
-    if !only_counts || hold.is_zero() {
+/// Delays a status update that changes only counts and `MachinesReady`: otherwise a set of thousands would be updated
+/// hundreds of times while it scales. The requeue makes up for it.
+fn hold_back_counts(mut report: Report, view: &View) -> Report {
+    let status = report.status.as_ref();
+    let only_counts = status.is_some_and(|patch| status::is_only_counts(&view.set, patch));
+    if !only_counts || view.hold_counts.is_zero() {
         return report;
     }
-    report.retry = match report.retry {
-        None | Some(Retry::OnChange) => Some(Retry::Again(hold)),
-        Some(Retry::Again(wait)) => Some(Retry::Again(wait.min(hold))),
-        retry @ Some(Retry::Backoff | Retry::After(_) | Retry::Soon) => retry,
-    };
+    report.retry = requeue_within(report.retry, view.hold_counts);
     report.status = None;
     report
+}
+
+/// A failure keeps its own delay.
+fn requeue_within(retry: Option<Retry>, wait: Duration) -> Option<Retry> {
+    match retry {
+        None | Some(Retry::OnChange) => Some(Retry::Again(wait)),
+        Some(Retry::Again(time)) => Some(Retry::Again(time.min(wait))),
+        retry @ Some(Retry::Backoff | Retry::After(_) | Retry::Soon) => retry,
+    }
 }
 
 /// A set that cannot be decoded has no status to compare with, so it gets an Event only.
@@ -80,6 +99,8 @@ const DELETE: Step = Step(EventReason::FailedDelete, messages::delete_failed);
 struct ReportBuilder<'a> {
     view: &'a View,
     obey_migration: bool,
+    /// Whether the served schema has `status.conditions`.
+    conditions: Field,
     now: Timestamp,
 }
 
@@ -126,7 +147,20 @@ impl ReportBuilder<'_> {
     }
 
     fn status(&self, changes: Changes<'_>, problem: Problem<'_>) -> Option<Value> {
-        status::patch(self.view, changes, problem, self.obey_migration, self.now)
+        let mut patch = status::changed_fields(self.view, changes, problem, self.now);
+        if let Some(list) = self.conditions(changes, problem) {
+            patch.insert(CONDITIONS.to_owned(), conditions::to_json(&list));
+        }
+        if patch.is_empty() { None } else { Some(Value::Object(patch)) }
+    }
+
+    /// `None` if they stay, or if the served schema has none.
+    fn conditions(&self, changes: Changes<'_>, problem: Problem<'_>) -> Option<Vec<Condition>> {
+        if self.conditions == Field::Dropped {
+            return None;
+        }
+        let ready = machines_ready::condition(self.view, changes);
+        status::conditions(&self.view.set, problem, self.obey_migration, ready, self.now)
     }
 
     fn problem(
@@ -148,13 +182,15 @@ impl ReportBuilder<'_> {
         match reason {
             Reason::Settled => {
                 let status = self.status_without_failure(Changes::default());
-                let retry = self.requeue().map(Retry::Again);
-                Report { status, retry, ..Report::quiet(ReconcileResult::Settled) }
+                Report {
+                    status,
+                    retry: self.next_available(),
+                    ..Report::quiet(ReconcileResult::Settled)
+                }
             }
             Reason::InFlight(wait) => {
                 let status = self.status_without_failure(Changes::default());
-                let next = self.requeue().map_or(wait, |next| next.min(wait));
-                let retry = Some(Retry::Again(next));
+                let retry = requeue_within(self.next_available(), wait);
                 Report { status, retry, ..Report::quiet(ReconcileResult::Waiting) }
             }
             // A change of one of the Machines requeues the set.
@@ -179,7 +215,7 @@ impl ReportBuilder<'_> {
         let mut report = match &executed.failure {
             Some(failure) => {
                 let report = self.failed(failure, CLAIM, Changes::default());
-                // The Machine is skipped from now on, so the set can be scaled.
+                // The Machine is skipped for a while, so that the set can be scaled.
                 let skipped = skips_machine(failure.category);
                 let retry = if skipped { Some(Retry::Soon) } else { report.retry };
                 Report { retry, ..report }
@@ -213,7 +249,7 @@ impl ReportBuilder<'_> {
                 result: ReconcileResult::Changed,
                 status: self.status_without_failure(changes),
                 events: Vec::new(),
-                retry: self.requeue().map(Retry::Again),
+                retry: self.next_available(),
             },
         };
         if executed.skipped > 0 && report.retry.is_none() {
@@ -237,19 +273,14 @@ impl ReportBuilder<'_> {
         self.problem(ReconcileResult::Failed, failure.retry, problem, changes)
     }
 
-    /// When to requeue although no object changes.
-    fn requeue(&self) -> Option<Duration> {
-        self.next_available().into_iter().chain(self.view.claim_retry).min()
-    }
-
-    /// The time until the next Machine becomes available, for which there is no watch event.
-    fn next_available(&self) -> Option<Duration> {
+    /// Requeues when the next Machine becomes available, for which there is no watch event.
+    fn next_available(&self) -> Option<Retry> {
         let min_ready = SignedDuration::try_from(self.view.set.spec.min_ready).ok()?;
         let seen = self.view.members.iter().filter_map(|member| member.seen.as_ref());
         let times = seen.filter_map(|seen| seen.available_at(min_ready));
         let next = times.filter(|at| *at >= self.now).min()?;
         let wait = self.now.duration_until(next).checked_add(A_MOMENT)?;
-        wait.try_into().ok()
+        wait.try_into().ok().map(Retry::Again)
     }
 
     fn managed_elsewhere(&self, authority: MachineAuthority) -> Report {
@@ -260,6 +291,7 @@ impl ReportBuilder<'_> {
         };
         let paused = Condition::yes(CONDITION_PAUSED).because(REASON_NOT_MACHINE_API, text);
         let list = conditions::set(&self.view.set.status.conditions, [paused], self.now);
+        let list = list.filter(|_| self.conditions != Field::Dropped);
         let status = list.map(|list| json!({"conditions": conditions::to_json(&list)}));
         Report { status, events, ..Report::quiet(ReconcileResult::Settled) }
     }

@@ -84,6 +84,7 @@ pub(super) fn view(set: &Value, members: Vec<Member>) -> View {
         members,
         orphans: Vec::new(),
         unselected: Vec::new(),
+        refused_orphans: 0,
         claim_failure: None,
         claim_retry: None,
         open_ordinals: Vec::new(),
@@ -102,5 +103,11 @@ pub(super) fn snapshot(view: View) -> Snapshot {
         version: Version(1),
         deleting: false,
     };
-    Snapshot { meta, content: Ok(view), obey_migration: false, authority_field: Field::Served }
+    Snapshot {
+        meta,
+        content: Ok(view),
+        obey_migration: false,
+        authority_field: Field::Served,
+        conditions_field: Field::Served,
+    }
 }

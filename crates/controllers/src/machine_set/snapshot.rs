@@ -17,6 +17,8 @@ pub struct Snapshot {
     pub obey_migration: bool,
     /// Whether the served CRD has `status.authoritativeAPI`.
     pub authority_field: Field,
+    /// Whether the served schema has `status.conditions`.
+    pub conditions_field: Field,
 }
 
 /// Nothing here is stale because of an own write: keys whose last write was not answered were read live.
@@ -28,6 +30,8 @@ pub struct View {
     pub orphans: Vec<Arc<Machine>>,
     /// Machines of the set that the selector no longer matches.
     pub unselected: Vec<Arc<Machine>>,
+    /// Orphans whose adoption failed a moment ago. They run, so no other Machines are created in their place.
+    pub refused_orphans: usize,
     /// Why a Machine is not in these lists: adopting or releasing it failed, and it has not changed since.
     pub claim_failure: Option<Arc<str>>,
     /// When to try that again although the Machine has not changed.

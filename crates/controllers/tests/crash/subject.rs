@@ -23,7 +23,7 @@ fn timings() -> Timings {
 fn machine_timings() -> MachineTimings {
     MachineTimings {
         creation: Duration::from_hours(1),
-        drain: Duration::from_hours(1),
+        drain: Some(Duration::from_hours(1)),
         // Long enough that a status is written once for all Machines of a step.
         machine_debounce: Duration::from_millis(300),
         ..MachineTimings::default().scaled(0.02)

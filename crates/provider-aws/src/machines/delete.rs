@@ -6,7 +6,6 @@ use machinist_provider::cloud::{CloudError, Deletion, ErrorClass, InstanceState,
 use crate::errors::AwsError;
 use crate::machines::Ec2Machines;
 use crate::machines::describe::ec2_instance::Ec2Instance;
-use crate::machines::describe::find::{Depth, find};
 use crate::machines::describe::instance::{has_name, is_of_cluster, is_the_last};
 use crate::machines::errors::{is_missing, no_effect};
 use crate::machines::region::in_stored_region;
@@ -18,8 +17,8 @@ impl Ec2Machines {
         let ec2 = self.client(&machine.access).await?;
         let executor = self.executor(&ec2, machine);
         let classified = |error: AwsError| ec2.classify(&error);
-        let asked = (self.parts.clock)();
-        let finds = find(&ec2, &[machine], Depth::All).await.map_err(classified)?;
+        let searched = self.find_together(&ec2, machine).await?;
+        let (finds, asked) = (&searched.found, searched.asked);
         let own = finds.own(machine);
         let ending =
             |state| matches!(state, InstanceState::Terminating | InstanceState::Terminated);

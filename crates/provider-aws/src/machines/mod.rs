@@ -33,6 +33,7 @@ use machinist_provider::parts::Parts;
 
 pub(crate) use self::describe::ec2_instance::Ec2Instance;
 use self::describe::instance::with_failed_condition;
+use self::describe::together::Searches;
 pub(crate) use self::errors::{ErrorContext, classify, no_effect};
 use self::launch::resolve::{Resolver, keep_answer};
 use self::load_balancers::TargetLookups;
@@ -48,6 +49,7 @@ pub(crate) struct Ec2Machines {
     host_lookup_denied: Absences,
     unknown_hosts: Absences<String>,
     targets: TargetLookups,
+    searches: Searches,
 }
 
 #[derive(Clone, Copy)]
@@ -72,6 +74,7 @@ impl Ec2Machines {
             host_lookup_denied: Absences::default(),
             unknown_hosts: Absences::default(),
             targets: TargetLookups::new(&parts.clock, keep_answer),
+            searches: Searches::default(),
             parts: parts.clone(),
         }
     }

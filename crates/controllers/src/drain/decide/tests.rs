@@ -10,10 +10,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::drain::Attempt;
 use crate::drain::plan::Outcome;
 use crate::drain::pod::Termination;
 use crate::drain::snapshot::{Query, StoredStep, Subject};
+use crate::drain::{Attempt, Limit, Timeout};
 use crate::kinds::{self, Hook, NodeRef, Nodes};
 
 const NOW: i64 = 1_000_000;
@@ -99,9 +99,12 @@ pub(in crate::drain) fn view(pods: Vec<Pod>) -> View {
         hooks: Box::default(),
         excluded: false,
         forced: false,
+        limit: Limit::Default,
         stored: None,
     };
-    let mut view = View::new(subject, MachineTimings::default(), HashMap::new());
+    let two_hours = Some(Duration::from_secs(7200));
+    let timings = MachineTimings { drain: two_hours, ..MachineTimings::default() };
+    let mut view = View::new(subject, timings, HashMap::new());
     view.node = node().seen();
     view.pods = Observed::Present(pods);
     view.orphaned = Observed::Present(BTreeSet::new());
@@ -318,6 +321,53 @@ fn forces_after_the_time_limit() {
     };
     check("blind for now", &blind(Category::Unavailable), Step::CannotRead, &[], Some(5));
     check("blind for good", &blind(Category::Unauthorised), Step::Forced, &[], None);
+}
+
+#[test]
+fn polls_pods_less_often_the_longer_none_of_them_ends() {
+    for (waited, expected) in [(0, 5), (9, 5), (20, 10), (40, 20), (60, 30), (6000, 30)] {
+        let slow = with(view(vec![leaving("l")]), |view| {
+            view.subject.stored = Some(at_step(Step::WaitingForPods, waited));
+        });
+        check(&format!("{waited} s"), &slow, Step::Evicting, &[], Some(expected));
+    }
+    let again = |pods| {
+        let slow = with(view(pods), |view| {
+            view.subject.stored = Some(at_step(Step::EvictionBlocked, 6000));
+            view.attempts = HashMap::from([(Uid("a".into()), refused(0))]);
+        });
+        decide(&slow, now()).again.unwrap()
+    };
+    let next_try = again(vec![pod("a"), leaving("l")]);
+    assert!(next_try <= Duration::from_secs(5), "the next eviction is earlier: {next_try:?}");
+    let evicted = again(vec![pod("b"), leaving("l")]);
+    assert_eq!(evicted, Duration::from_secs(5), "a pod that is evicted now may end soon");
+}
+
+#[test]
+fn the_machines_own_time_limit_wins_and_an_invalid_one_never_forces() {
+    let force = |limit, default, spent| {
+        let view = with(view(vec![pod("a")]), |view| {
+            let mark = Some(Mark { started: ago(spent), cordoned: true });
+            view.node = Node { mark, ..node() }.seen();
+            view.subject.limit = limit;
+            view.timings.drain = default;
+        });
+        view.force(now())
+    };
+    let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3600));
+    let own = |limit| Limit::Own(Timeout(limit));
+    for (limit, default, spent, expected) in [
+        (Limit::Default, None, 1_000_000, None),
+        (Limit::Default, Some(hour), 3599, None),
+        (Limit::Default, Some(hour), 3600, Some(Force::TimedOut)),
+        (own(Some(minute)), None, 60, Some(Force::TimedOut)),
+        (own(Some(hour)), Some(minute), 60, None),
+        (own(None), Some(minute), 1_000_000, None),
+        (Limit::Invalid("soon".into()), Some(minute), 1_000_000, None),
+    ] {
+        assert_eq!(force(limit.clone(), default, spent), expected, "{limit:?} {spent}");
+    }
 }
 
 #[test]

@@ -4,10 +4,12 @@ use machinist_api::names::STATUS_TRUE;
 use machinist_domain::retry::Category;
 
 use super::*;
-use crate::drain::Mark;
 use crate::drain::decide::decide;
 use crate::drain::decide::tests::{Node, at_step, failure, node, now, pod, refused, view, with};
+use crate::drain::{Limit, Mark, Timeout};
 use crate::kinds::Hook;
+
+const NEVER: Limit = Limit::Own(Timeout(None));
 
 fn reported(view: &View, outcome: &Outcome) -> (Step, String, Vec<&'static str>) {
     let reported = report(view, &decide(view, now()), outcome, now());
@@ -35,7 +37,7 @@ fn refusing(names: &[&str]) -> Outcome {
 
 #[test]
 fn reports_a_refused_eviction_with_one_event() {
-    let there = view(vec![pod("a"), pod("web")]);
+    let there = with(view(vec![pod("a"), pod("web")]), |view| view.subject.limit = NEVER);
     let (step, message, events) =
         reported(&there, &Outcome { accepted: accepted(&["a"]).accepted, ..refusing(&["web"]) });
     assert_eq!(step, Step::EvictionBlocked);
@@ -45,6 +47,7 @@ fn reports_a_refused_eviction_with_one_event() {
     );
     assert_eq!(events, ["DrainProceeds", "DrainRequeued"]);
     let known = with(after(view(vec![pod("web")]), step), |view| {
+        view.subject.limit = NEVER;
         view.attempts = HashMap::from([(Uid("web".into()), refused(1))]);
     });
     let (again, same, events) = reported(&known, &Outcome::default());
@@ -63,6 +66,7 @@ fn reports_a_refused_eviction_with_one_event() {
 fn forgets_the_refusal_of_an_evicted_pod() {
     let known = with(after(view(vec![pod("web")]), Step::EvictionBlocked), |view| {
         view.attempts = HashMap::from([(Uid("web".into()), refused(60))]);
+        view.subject.limit = NEVER;
     });
     let (step, message, events) = reported(&known, &accepted(&["web"]));
     assert_eq!(step, Step::WaitingForPods);
@@ -178,4 +182,23 @@ fn reports_why_the_node_is_unreadable() {
     let (step, message, events) = reported(&blind, &Outcome::default());
     assert_eq!((step, events), (Step::CannotRead, vec!["DrainRequeued"]));
     assert!(message.starts_with("Cannot list the pods of the node"), "{message}");
+}
+
+#[test]
+fn says_when_the_drain_is_forced_as_long_as_it_waits() {
+    let message = |limit| {
+        let waits = with(view(vec![pod("a")]), |view| view.subject.limit = limit);
+        reported(&waits, &Outcome::default()).1
+    };
+    let begun = "1 pod is still on the node: ns/a";
+    // The drain began a minute ago.
+    let text = format!("{begun}; the drain is forced at 1970-01-12T15:45:40Z");
+    assert_eq!(message(Limit::Default), text);
+    assert_eq!(message(NEVER), begun);
+    let invalid = message(Limit::Invalid("soon".into()));
+    assert!(invalid.starts_with(begun) && invalid.contains("(got \"soon\")"), "{invalid}");
+    assert!(invalid.contains("is not forced"), "{invalid}");
+    let asked = with(view(vec![pod("a")]), |view| view.subject.forced = true);
+    let forcing = reported(&asked, &Outcome::default());
+    assert_eq!((forcing.0, forcing.1.as_str()), (Step::Forcing, begun));
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::names::{
-    CONDITION_INSTANCE_EXISTS, CONDITION_PAUSED, INSTANCE_STATE_UNKNOWN, REASON_MACHINE_API,
-    REASON_NOT_MACHINE_API, SEVERITY_ERROR, SEVERITY_INFO, SEVERITY_WARNING,
+    CONDITION_INSTANCE_EXISTS, CONDITION_PAUSED, CONDITION_READY, INSTANCE_STATE_UNKNOWN,
+    REASON_MACHINE_API, REASON_NOT_MACHINE_API, SEVERITY_ERROR, SEVERITY_INFO, SEVERITY_WARNING,
 };
 use machinist_domain::conditions::Condition;
 use machinist_domain::machine::{MachineAuthority, Phase};
@@ -59,6 +59,7 @@ impl Facts {
             Outcome::Done => facts.planned(view, plan, now),
             outcome => facts.acted(view, plan, outcome, now),
         }
+        facts.begin(view);
         ready::check_creation_limit(view, &mut facts, now);
         facts
     }
@@ -282,6 +283,14 @@ impl Facts {
         }
     }
 
+    /// Whatever is reported first about a Machine, its phase is not left empty.
+    fn begin(&mut self, view: &View) {
+        if self.phase.is_none() && !self.is_silent && !self.is_elsewhere() {
+            self.phase = Some(Phase::Provisioning);
+            self.untouched(view);
+        }
+    }
+
     /// If an earlier request may have created an instance, `InstanceExists` stays.
     fn creating(&mut self, view: &View) {
         if view.machine.meta.deleting {
@@ -322,6 +331,12 @@ impl Facts {
         self.is_settling = !linked && is_joining(view, instance, now);
         let ready = ready::seen(view, instance, drift);
         self.retry = observe_again(view, instance, &ready).map(Retry::Again);
+        // On the second look: the Node may be newer than this cache.
+        let known = view.machine.condition(CONDITION_READY);
+        if ready::is_without_node(&ready) && known.is_some_and(ready::is_without_node) {
+            let text = ready.message.as_deref().unwrap_or_default();
+            self.warn(EventReason::NodeMissing, "Reconcile", text);
+        }
         self.ready = Some(ready);
     }
 }

@@ -1,9 +1,7 @@
 //! The condition `Ready`: a reason of a closed list and a message.
 
 use jiff::Timestamp;
-use machinist_api::names::{
-    CONDITION_READY, REASON_CREATION_TIMED_OUT, SEVERITY_ERROR, SEVERITY_INFO, SEVERITY_WARNING,
-};
+use machinist_api::names::{CONDITION_READY, SEVERITY_ERROR, SEVERITY_INFO, SEVERITY_WARNING};
 use machinist_domain::conditions::Condition;
 use machinist_domain::machine::Phase;
 use machinist_domain::retry::{Category, Classified as _};
@@ -28,26 +26,21 @@ const UPDATE_FAILED: &str = "UpdateFailed";
 const DELETION_FAILED: &str = "DeletionFailed";
 const WAITING_FOR_HOOKS: &str = "WaitingForHooks";
 
-/// Reports a creation that exceeds its limit, with the last error. The creation goes on.
+/// Adds to the message that the creation exceeds its limit. The reason stays, and the creation goes on.
 pub(super) fn check_creation_limit(view: &View, facts: &mut Facts, now: Timestamp) {
-    let limit = view.rules.timings.creation;
-    let over = now.duration_since(view.machine.created).unsigned_abs() >= limit
-        && now > view.machine.created
-        && !view.machine.meta.deleting
-        && view.is_provisioning();
     let still_coming = !matches!(facts.phase, Some(Phase::Running | Phase::Failed));
-    let Some(ready) = facts.ready.take_if(|_| over && still_coming) else { return };
+    facts.is_late = view.is_overdue(now) && still_coming;
+    let Some(ready) = facts.ready.take_if(|_| facts.is_late) else { return };
     let known = view.machine.condition(CONDITION_READY);
-    let known = known.filter(|known| known.reason.as_deref() == Some(REASON_CREATION_TIMED_OUT));
-    facts.is_late = known.is_none();
+    let failed = known.filter(|known| known.severity.as_deref() == Some(SEVERITY_WARNING));
     // A new attempt must not hide the last error.
     let is_progress = ready.reason.as_deref() == Some(CREATING);
-    facts.ready = Some(match known {
-        Some(known) if is_progress => known.clone(),
+    facts.ready = Some(match failed {
+        Some(failed) if is_progress => failed.clone(),
         _ => {
             let last = ready.message.as_deref().unwrap_or_default();
-            let text = messages::creation_timed_out(limit, last);
-            no(SEVERITY_WARNING, REASON_CREATION_TIMED_OUT, text)
+            let message = messages::late(last, view.rules.timings.creation).into();
+            Condition { severity: Some(SEVERITY_WARNING.into()), message: Some(message), ..ready }
         }
     });
 }
@@ -70,6 +63,10 @@ pub(super) fn not_terminated(error: &CloudError) -> Condition {
         _ => SEVERITY_WARNING,
     };
     no(severity, DELETION_FAILED, messages::not_deleted(&error.message))
+}
+
+pub(super) fn is_without_node(ready: &Condition) -> bool {
+    ready.reason.as_deref() == Some(NODE_MISSING)
 }
 
 pub(super) fn runs_well(ready: &Condition) -> bool {

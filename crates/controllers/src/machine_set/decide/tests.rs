@@ -162,6 +162,28 @@ fn claims_machines_before_scaling() {
 }
 
 #[test]
+fn creates_no_machines_in_place_of_orphans_that_could_not_be_adopted() {
+    for (replicas, existing, refused, open, expected) in [
+        (3, 0, 3, 0, "no-op: all Machines exist"),
+        (3, 1, 1, 0, "reserve ordinals 0..1"),
+        (3, 1, 1, 1, "create 1 Machine from ordinal 0"),
+        // The adoption of the others is retried, and only then there are too many.
+        (1, 1, 2, 0, "no-op: all Machines exist"),
+        (1, 0, 1, 1, "close the window (1..1)"),
+        (1, 2, 1, 0, "delete m1"),
+    ] {
+        let mut set = set();
+        set["spec"]["replicas"] = json!(replicas);
+        set["metadata"]["annotations"] = json!({"machinist.dev/ordinals": format!("0..{open}")});
+        let mut view = view(&set, members(existing));
+        view.refused_orphans = refused;
+        view.open_ordinals = (0..open).collect();
+        let case = format!("{replicas} {existing} {refused} {open}");
+        assert_eq!(decide(&snapshot(view), now()).to_string(), expected, "{case}");
+    }
+}
+
+#[test]
 fn obeys_the_authoritative_api_only_with_the_feature_gate() {
     for (stored, expected) in [
         (json!("MachineAPI"), "reserve ordinals 0..3"),

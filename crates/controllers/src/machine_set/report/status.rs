@@ -6,8 +6,8 @@ use std::collections::HashSet;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{
-    CONDITION_PAUSED, CONDITION_REPLICA_FAILURE, ERROR_INVALID_CONFIGURATION, REASON_MACHINE_API,
-    SEVERITY_INFO,
+    CONDITION_MACHINES_READY, CONDITION_PAUSED, CONDITION_REPLICA_FAILURE,
+    ERROR_INVALID_CONFIGURATION, REASON_MACHINE_API, SEVERITY_INFO,
 };
 use machinist_domain::conditions::{self, Condition};
 use machinist_domain::key::ObjectKey;
@@ -54,11 +54,24 @@ const REPLICAS: &str = "replicas";
 const FULLY_LABELED: &str = "fullyLabeledReplicas";
 const READY: &str = "readyReplicas";
 const AVAILABLE: &str = "availableReplicas";
+pub(super) const CONDITIONS: &str = "conditions";
 
-pub(super) fn is_only_counts(patch: &Value) -> bool {
+/// Whether a patch changes only counts and the condition `MachinesReady`, which changes with them.
+pub(super) fn is_only_counts(set: &MachineSetState, patch: &Value) -> bool {
     let counts = [REPLICAS, FULLY_LABELED, READY, AVAILABLE];
-    let mut names = patch.as_object().into_iter().flat_map(Map::keys);
-    names.all(|name| counts.contains(&name.as_str()))
+    let mut fields = patch.as_object().into_iter().flatten();
+    fields.all(|(name, value)| match name.as_str() {
+        CONDITIONS => {
+            let stored = conditions::to_json(&set.status.conditions);
+            others(value).eq(others(&stored))
+        }
+        name => counts.contains(&name),
+    })
+}
+
+fn others(list: &Value) -> impl Iterator<Item = &Value> {
+    let list = list.as_array().into_iter().flatten();
+    list.filter(|condition| condition["type"] != CONDITION_MACHINES_READY)
 }
 
 pub(super) fn is_complete(view: &View, now: Timestamp) -> bool {
@@ -67,13 +80,13 @@ pub(super) fn is_complete(view: &View, now: Timestamp) -> bool {
     desired_replicas(&view.set) == Ok(replicas) && ready == replicas && available == replicas
 }
 
-pub(super) fn patch(
+/// The patch without conditions; empty if nothing differs.
+pub(super) fn changed_fields(
     view: &View,
     changes: Changes<'_>,
     problem: Problem<'_>,
-    obey_migration: bool,
     now: Timestamp,
-) -> Option<Value> {
+) -> Map<String, Value> {
     let (set, counts) = (&view.set, count(view, changes, now));
     let (status, mut patch) = (&set.status, Map::new());
     for (name, stored, current) in [
@@ -97,10 +110,7 @@ pub(super) fn patch(
         patch.insert("observedGeneration".to_owned(), json!(set.generation));
     }
     error(set, problem, &mut patch);
-    if let Some(list) = conditions(set, problem, obey_migration, now) {
-        patch.insert("conditions".to_owned(), conditions::to_json(&list));
-    }
-    if patch.is_empty() { None } else { Some(Value::Object(patch)) }
+    patch
 }
 
 fn count(view: &View, changes: Changes<'_>, now: Timestamp) -> Counts {
@@ -140,10 +150,12 @@ fn error(set: &MachineSetState, problem: Problem<'_>, patch: &mut Map<String, Va
     }
 }
 
-fn conditions(
+/// The changed list; `None` if it stays. `ready` is the condition `MachinesReady`.
+pub(super) fn conditions(
     set: &MachineSetState,
     problem: Problem<'_>,
     obey_migration: bool,
+    ready: Condition,
     now: Timestamp,
 ) -> Option<Vec<Condition>> {
     let current = &set.status.conditions;
@@ -158,15 +170,15 @@ fn conditions(
     let failure =
         |reason, message| Some(Condition::yes(CONDITION_REPLICA_FAILURE).because(reason, message));
     let failure = match problem {
-        Problem::None => {
-            let without = conditions::without(current, CONDITION_REPLICA_FAILURE);
-            let with = conditions::set(without.as_deref().unwrap_or(current), running, now);
-            return with.or(without);
-        }
-        Problem::Unchanged => None,
+        Problem::None | Problem::Unchanged => None,
         Problem::Minor(message) => failure(EventReason::ReconcileError.as_str(), message),
         Problem::Failure(reason, message) => failure(reason.as_str(), message),
         Problem::Invalid(message) => failure(ERROR_INVALID_CONFIGURATION, message),
     };
-    conditions::set(current, running.into_iter().chain(failure), now)
+    let without = match problem {
+        Problem::None => conditions::without(current, CONDITION_REPLICA_FAILURE),
+        _ => None,
+    };
+    let wanted = running.into_iter().chain(failure).chain([ready]);
+    conditions::set(without.as_deref().unwrap_or(current), wanted, now).or(without)
 }

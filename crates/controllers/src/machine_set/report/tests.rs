@@ -11,9 +11,26 @@ fn settled() -> Value {
     let mut set = set();
     set["status"] = json!({
         "replicas": 3, "fullyLabeledReplicas": 3, "readyReplicas": 0, "availableReplicas": 0,
-        "observedGeneration": 7, "labelSelector": "a=b",
+        "observedGeneration": 7, "labelSelector": "a=b", "conditions": [starting()],
     });
     set
+}
+
+/// `MachinesReady` of Machines without a Node.
+fn starting() -> Value {
+    json!({"type": "MachinesReady", "status": "False", "severity": "Info", "reason": "Starting",
+        "message": messages::MACHINES_STARTING})
+}
+
+fn condition(status: &Value, kind: &str) -> Value {
+    let mut list = status["conditions"].as_array().into_iter().flatten();
+    list.find(|condition| condition["type"] == kind).cloned().unwrap_or_default()
+}
+
+fn without_conditions(report: &Report) -> Option<Value> {
+    let mut status = report.status.clone()?;
+    status.as_object_mut()?.remove("conditions");
+    Some(status)
 }
 
 fn failure(category: Category) -> Failure {
@@ -88,7 +105,9 @@ fn the_first_status_is_complete() {
         "replicas": 3, "fullyLabeledReplicas": 3, "readyReplicas": 0, "availableReplicas": 0,
         "labelSelector": "a=b", "observedGeneration": 7,
     });
-    assert_eq!(report.status, Some(expected));
+    assert_eq!(without_conditions(&report), Some(expected));
+    let ready = condition(&report.status.unwrap(), "MachinesReady");
+    assert_eq!((&ready["status"], &ready["reason"]), (&json!("False"), &json!("Starting")));
 }
 
 #[test]
@@ -134,7 +153,7 @@ fn counts_ready_available_and_labeled_machines() {
     ];
     let report = run_plan(&set, all, SETTLED);
     let expected = json!({"replicas": 6, "fullyLabeledReplicas": 4, "readyReplicas": 4, "availableReplicas": 1});
-    assert_eq!(report.status, Some(expected));
+    assert_eq!(without_conditions(&report), Some(expected));
     // "just" is next: a Machine is available only after the minute.
     assert_eq!(report.retry, Some(Retry::Again(Duration::from_millis(1))));
 }
@@ -160,9 +179,11 @@ fn reports_an_invalid_set_everywhere_and_waits_for_an_edit() {
     let text = "spec.replicas must not be negative (got -1)";
     assert_eq!(status["errorReason"], "InvalidConfiguration");
     assert_eq!(status["errorMessage"], text);
-    assert_eq!(status["conditions"][0]["type"], "ReplicaFailure");
-    assert_eq!(status["conditions"][0]["status"], "True");
-    assert_eq!(status["conditions"][0]["reason"], "InvalidConfiguration");
+    let failure = condition(&status, "ReplicaFailure");
+    assert_eq!(
+        (&failure["status"], &failure["reason"]),
+        (&json!("True"), &json!("InvalidConfiguration"))
+    );
     assert_eq!((report.result, report.retry), (ReconcileResult::Refused, Some(Retry::OnChange)));
     assert_eq!((reasons(&report), &*report.events[0].note), (vec!["ReconcileError"], text));
 }
@@ -175,9 +196,10 @@ fn removes_errors_when_they_are_fixed_and_keeps_other_conditions() {
     set["status"]["conditions"] = json!([
         {"type": "ReplicaFailure", "status": "True", "reason": "X"},
         {"type": "Theirs", "status": "True"},
+        starting(),
     ]);
     let report = run_plan(&set, members(3), SETTLED);
-    let theirs = json!([{"type": "Theirs", "status": "True"}]);
+    let theirs = json!([starting(), {"type": "Theirs", "status": "True"}]);
     let expected = json!({"errorReason": null, "errorMessage": null, "conditions": theirs});
     assert_eq!(report.status, Some(expected));
 }
@@ -187,7 +209,7 @@ fn reports_rejected_writes_and_not_outages() {
     let create = |category| create(&[], Some(failure(category)));
     let report = run(&settled(), members(3), &create(Category::Unauthorised));
     let status = report.status.clone().unwrap();
-    assert_eq!(status["conditions"][0]["reason"], "FailedCreate");
+    assert_eq!(condition(&status, "ReplicaFailure")["reason"], "FailedCreate");
     assert_eq!(status.get("errorReason"), None, "it may end by itself");
     assert_eq!(reasons(&report), ["FailedCreate"]);
     assert_eq!(report.retry, Some(Retry::Backoff));
@@ -205,7 +227,7 @@ fn reports_rejected_writes_and_not_outages() {
 fn an_outage_keeps_an_earlier_failure_condition() {
     let mut set = settled();
     set["status"]["conditions"] =
-        json!([{"type": "ReplicaFailure", "status": "True", "reason": "X"}]);
+        json!([{"type": "ReplicaFailure", "status": "True", "reason": "X"}, starting()]);
     let outage = move_window(Some(failure(Category::Unavailable)));
     assert_eq!(run(&set, members(3), &outage).status, None);
 }
@@ -216,7 +238,7 @@ fn reports_a_failed_claim_until_it_is_over_and_applies_the_rest_of_the_spec() {
     let mut stored = settled();
     stored["status"]["observedGeneration"] = json!(6);
     let first = run(&stored, members(3), &claim(&[], Some(refused))).status.unwrap();
-    assert_eq!(first["conditions"][0]["type"], "ReplicaFailure");
+    assert_eq!(condition(&first, "ReplicaFailure")["status"], "True");
     assert_eq!(first.get("observedGeneration"), None);
     stored["status"]["conditions"] = first["conditions"].clone();
     let later = |stored: &Value, cause: Option<&str>| {
@@ -226,7 +248,7 @@ fn reports_a_failed_claim_until_it_is_over_and_applies_the_rest_of_the_spec() {
     assert_eq!(later(&stored, Some("not so")), Some(json!({"observedGeneration": 7})));
     stored["status"]["observedGeneration"] = json!(7);
     assert_eq!(later(&stored, Some("not so")), None);
-    assert_eq!(later(&stored, None), Some(json!({"conditions": []})));
+    assert_eq!(later(&stored, None), Some(json!({"conditions": [starting()]})));
 }
 
 #[test]
@@ -255,7 +277,7 @@ fn sets_the_paused_condition_with_the_feature_gate() {
     let mut snapshot = snapshot(view(&settled(), members(3)));
     snapshot.obey_migration = true;
     let report = |reason| report(&snapshot, &Plan::NoOp(reason), &Outcome::Nothing, now());
-    let condition = |reason| report(reason).status.unwrap()["conditions"][0].clone();
+    let condition = |reason| condition(&report(reason).status.unwrap(), "Paused");
     let running = condition(Reason::Settled);
     assert_eq!(
         (&running["type"], &running["status"], &running["severity"]),
@@ -316,23 +338,76 @@ fn a_failed_claim_does_not_block_scaling_and_is_retried() {
     }
     let time = Duration::from_secs(7);
     let skipped = View { claim_retry: Some(time), ..view(&settled(), members(3)) };
-    let report = report(&snapshot(skipped), &SETTLED, &Outcome::Nothing, now());
-    assert_eq!(report.retry, Some(Retry::Again(time)));
+    let skipped = snapshot(skipped);
+    let undeletable = Plan::NoOp(Reason::NoneDeletable { excess: 1 });
+    for plan in [SETTLED, undeletable, Plan::Refuse(Refusal::Replicas(-1))] {
+        let retry = report(&skipped, &plan, &Outcome::Nothing, now()).retry;
+        assert_eq!(retry, Some(Retry::Again(time)), "{plan}");
+    }
 }
 
 #[test]
 fn reports_a_complete_set_at_once() {
     let held = |members| {
         let view = View { hold_counts: Duration::from_secs(1), ..view(&settled(), members) };
-        report(&snapshot(view), &SETTLED, &Outcome::Nothing, now()).status
+        report(&snapshot(view), &SETTLED, &Outcome::Nothing, now())
     };
     let all = ["m0", "m1", "m2"];
     let ready_for = |names: &[&str]| names.iter().map(|name| ready(name, Some(ago(5)))).collect();
     let status = json!({"readyReplicas": 3, "availableReplicas": 3});
-    assert_eq!(held(ready_for(&all)), Some(status));
+    let complete = held(ready_for(&all));
+    assert_eq!(without_conditions(&complete), Some(status));
+    assert_eq!(condition(&complete.status.unwrap(), "MachinesReady")["status"], "True");
     let mut two: Vec<_> = ready_for(&all[..2]);
     two.push(member(machine(all[2], &json!({}))));
-    assert_eq!(held(two), None, "one is not ready yet");
+    assert_eq!(held(two).status, None, "one is not ready yet");
+}
+
+/// Members that a cloud without capacity keeps from starting.
+fn blocked() -> Vec<Member> {
+    let ready = json!({"type": "Ready", "status": "False", "severity": "Warning",
+        "reason": "CapacityExhausted", "message": "No capacity"});
+    let status = json!({"status": {"conditions": [ready]}});
+    ["m0", "m1", "m2"].map(|name| member(machine(name, &status))).into()
+}
+
+#[test]
+fn holds_back_machines_ready_together_with_the_counts() {
+    let held = |set: &Value, hold| {
+        let view = View { hold_counts: hold, ..view(set, blocked()) };
+        report(&snapshot(view), &SETTLED, &Outcome::Nothing, now())
+    };
+    let second = Duration::from_secs(1);
+    let later = held(&settled(), second);
+    assert_eq!((later.status, later.retry), (None, Some(Retry::Again(second))));
+    let status = held(&settled(), Duration::ZERO).status.unwrap();
+    assert_eq!(status.as_object().unwrap().len(), 1, "{status}");
+    let text = "3 of 3 Machines are not ready: CapacityExhausted: No capacity";
+    assert_eq!(condition(&status, "MachinesReady")["message"], text);
+    let mut over = settled();
+    over["status"]["conditions"] =
+        json!([starting(), {"type": "ReplicaFailure", "status": "True", "reason": "X"}]);
+    assert!(held(&over, second).status.is_some(), "another condition is not held back");
+    over["status"]["conditions"] = status["conditions"].clone();
+    assert_eq!(held(&over, Duration::ZERO), Report::quiet(ReconcileResult::Settled));
+}
+
+#[test]
+fn reports_blocked_machines_as_an_event_where_the_schema_has_no_conditions() {
+    let mut set = settled();
+    set["status"]["conditions"] = json!([]);
+    let report = |members, plan| {
+        let mut snapshot = snapshot(view(&set, members));
+        snapshot.conditions_field = Field::Dropped;
+        report(&snapshot, &plan, &Outcome::Nothing, now())
+    };
+    let blocked = report(blocked(), SETTLED);
+    assert_eq!((reasons(&blocked), blocked.status), (vec!["MachinesNotReady"], None));
+    let text = "Machines are not ready: CapacityExhausted: No capacity";
+    assert_eq!(blocked.events[0].note, text);
+    assert_eq!(report(members(3), SETTLED), Report::quiet(ReconcileResult::Settled));
+    let elsewhere = Plan::NoOp(Reason::ManagedElsewhere(MachineAuthority::ClusterApi));
+    assert_eq!(report(members(3), elsewhere).status, None);
 }
 
 #[test]
@@ -341,12 +416,9 @@ fn reports_excess_machines_that_cannot_be_deleted() {
     let report = run_plan(&settled(), members(5), plan);
     assert_eq!(reasons(&report), ["FailedDelete"]);
     let status = report.status.unwrap();
-    let condition = &status["conditions"][0];
-    assert_eq!(
-        (&condition["type"], &condition["reason"]),
-        (&json!("ReplicaFailure"), &json!("FailedDelete"))
-    );
-    let message = condition["message"].as_str().unwrap();
+    let failure = condition(&status, "ReplicaFailure");
+    assert_eq!(failure["reason"], "FailedDelete");
+    let message = failure["message"].as_str().unwrap();
     assert!(message.contains("scale down by 2"), "{message}");
     assert_eq!(status.get("observedGeneration"), None, "the spec is not applied");
 }

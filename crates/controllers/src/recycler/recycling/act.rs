@@ -16,7 +16,7 @@ use super::Recycling;
 use super::mark::Mark;
 use super::plan::{Action, Outcome, Plan, Termination};
 use super::snapshot::{Snapshot, group_of, is_spared, member, obstacle};
-use crate::drain::Step;
+use crate::drain::{self, Step};
 
 impl Recycling {
     /// Executes a plan. `still_wanted` is whether the owner, which has this key in audit lines, still has exactly this
@@ -51,16 +51,16 @@ impl Recycling {
 
     /// Remembers since when drains wait for volumes, and forgets drains that have ended. A restart extends the wait.
     pub(in crate::recycler) fn remember(&self, snapshot: &Snapshot, plan: &Plan) {
-        let mut waits = self.volume_waits.lock();
+        let (mut waits, uptime) = (self.volume_waits.lock(), self.clock.uptime());
         for (id, drain) in &plan.drains {
             let Some(view) = snapshot.drains.get(id) else { continue };
             let uid = &view.subject.uid;
             if drain.step != Step::WaitingForVolumes {
                 waits.remove(uid);
-            } else if let Some(volumes) = view.volumes.present()
-                && waits.get(uid).is_none_or(|(_, former)| former != volumes)
-            {
-                waits.insert(uid.clone(), (self.clock.now(), volumes.clone()));
+            } else if let Some(volumes) = view.volumes.present() {
+                let former = waits.get(uid, uptime).filter(|(_, former)| former == volumes);
+                let since = former.map_or_else(|| self.clock.now(), |(since, _)| *since);
+                waits.insert(uid.clone(), (since, volumes.clone()), uptime, drain::MEMORY);
             }
             if drain.is_done() {
                 self.drainer.forget(uid);

@@ -17,11 +17,11 @@ mod report;
 mod samples;
 pub(super) mod snapshot;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use machinist_domain::expiring::ExpiringMap;
 use machinist_domain::key::Uid;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::node_groups::NodeGroups;
@@ -56,7 +56,8 @@ pub struct Recycling {
     /// Held while a group is marked, so that two EventRecyclers do not both get it.
     marking: tokio::sync::Mutex<()>,
     /// Since when drains wait for these volumes, by Node. Each volume that is detached restarts the timeout.
-    volume_waits: Mutex<HashMap<Uid, VolumeWait>>,
+    /// That of a recycle that is not continued expires.
+    volume_waits: Mutex<ExpiringMap<Uid, VolumeWait>>,
     pub(super) clock: SharedClock,
     pub own_node: Option<Arc<str>>,
 }
@@ -73,7 +74,7 @@ impl Recycling {
         own_node: Option<Arc<str>>,
     ) -> Self {
         // A drain that takes too long fails the recycle; pods are never removed by force.
-        let patient = MachineTimings { drain: Duration::MAX, ..drain };
+        let patient = MachineTimings { drain: None, ..drain };
         let cloud = Arc::clone(&groups);
         let by_instance = nodes.index_entries(move |entry| {
             let provider_id = entry.known().and_then(|node| node.provider_id.as_deref());

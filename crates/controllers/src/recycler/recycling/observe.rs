@@ -78,7 +78,8 @@ impl Recycling {
 
     async fn observe_drain(&self, node: &Node) -> drain::View {
         let uid = &node.meta.uid;
-        let since = self.volume_waits.lock().get(uid).map(|(since, _)| *since);
+        let uptime = self.clock.uptime();
+        let since = self.volume_waits.lock().get(uid, uptime).map(|(since, _)| *since);
         let stored = since.map(|_| StoredStep { step: Step::WaitingForVolumes, since });
         let subject = Subject {
             uid: uid.clone(),
@@ -87,6 +88,7 @@ impl Recycling {
             hooks: Box::default(),
             excluded: false,
             forced: false,
+            limit: drain::Limit::Default,
             stored,
         };
         self.drainer.observe(subject).await

@@ -135,9 +135,10 @@ pub(super) fn drain_view(snapshot: &mut Snapshot, id: &str, pods: Vec<Pod>) {
         hooks: Box::default(),
         excluded: false,
         forced: false,
+        limit: drain::Limit::Default,
         stored: None,
     };
-    let timings = MachineTimings { drain: Duration::MAX, ..MachineTimings::default() };
+    let timings = MachineTimings::default();
     let mut view = drain::View::new(subject, timings, HashMap::new());
     view.subject.node_ref =
         Some(NodeRef { name: node.meta.key.name.clone(), uid: node.meta.uid.clone() });

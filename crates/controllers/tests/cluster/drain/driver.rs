@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
-use machinist_controllers::drain::{Drainer, Step, StoredStep, Subject, decide, report};
+use machinist_controllers::drain::{Drainer, Limit, Step, StoredStep, Subject, decide, report};
 use machinist_controllers::kinds::{NodeRef, Nodes};
 use machinist_domain::conditions::{self, Condition};
 use machinist_domain::key::Uid;
@@ -43,9 +43,9 @@ pub(crate) struct Machine {
     pub(crate) refusals: usize,
 }
 
-/// Fifty times faster than life, apart from the whole.
+/// Fifty times faster than life; a drain is never forced.
 pub(crate) fn timings() -> MachineTimings {
-    MachineTimings { drain: Duration::from_secs(3600), ..MachineTimings::default().scaled(0.02) }
+    MachineTimings::default().scaled(0.02)
 }
 
 impl Process {
@@ -127,6 +127,7 @@ impl Machine {
             hooks: Box::default(),
             excluded: false,
             forced: false,
+            limit: Limit::Default,
             stored: None,
         };
         Ok(Self { subject, conditions: Vec::new(), events: Vec::new(), refusals: 0 })

@@ -103,7 +103,7 @@ async fn after_the_deadline_a_budget_no_longer_counts() -> Result<()> {
     world.protected_pod("web-0", "a").await?;
     world.budget("at-least-one").await?;
     // Long enough to meet the budget first, also on a busy machine.
-    let hasty = MachineTimings { drain: Duration::from_secs(8), ..timings() };
+    let hasty = MachineTimings { drain: Some(Duration::from_secs(8)), ..timings() };
     let process = Process::start(&world, hasty).await?;
     let mut machine = Machine::of(&node)?;
     process.until_step(&mut machine, Step::EvictionBlocked).await?;

@@ -23,7 +23,7 @@ pub(crate) fn machine_timings() -> MachineTimings {
     let usual = MachineTimings::default();
     MachineTimings {
         creation: Duration::from_hours(1),
-        drain: Duration::from_hours(1),
+        drain: Some(Duration::from_hours(1)),
         // Reconciles are not faster than in production; Machines whose reconciles follow each other are described
         // together.
         gather: usual.gather,

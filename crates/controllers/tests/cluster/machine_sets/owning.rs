@@ -16,7 +16,7 @@ on_both_definitions! {
     crate::machine_sets::world::start =>
     an_orphan_is_adopted_counts_and_keeps_its_other_owners,
     a_machine_that_is_relabelled_is_released_kept_and_replaced,
-    a_machine_that_may_not_be_adopted_holds_up_nothing_and_is_told,
+    a_refused_orphan_is_not_replaced_and_is_adopted_later,
     a_set_that_is_being_deleted_makes_and_deletes_nothing,
 }
 
@@ -76,25 +76,41 @@ async fn a_machine_that_is_relabelled_is_released_kept_and_replaced(world: Fixtu
     Ok(())
 }
 
-async fn a_machine_that_may_not_be_adopted_holds_up_nothing_and_is_told(
-    world: Fixture,
-) -> Result<()> {
-    world.create_labelled_machine("orphan", "workers", json!([])).await?;
+/// As after `kubectl delete machineset --cascade=orphan`, a new set of the same name, and an authorizer that fails.
+async fn a_refused_orphan_is_not_replaced_and_is_adopted_later(world: Fixture) -> Result<()> {
+    for orphan in ["orphan-0", "orphan-1"] {
+        world.create_labelled_machine(orphan, "workers", json!([])).await?;
+    }
     let _process = world.run()?;
-    let adoptions = Match::any().verbs([Verb::Patch]).resource("machines").name("orphan");
-    world.proxy.add_rule(Rule::new(adoptions.clone(), Effect::answer(403)));
-    world.create_sized_set("workers", 2, json!({})).await?;
-    // It is not the set's, so it does not count.
-    world.until_alive(3).await?;
+    let adoptions = Match::any().verbs([Verb::Patch]).resource("machines");
+    for (orphan, status) in [("orphan-0", 403), ("orphan-1", 401)] {
+        let adoption = adoptions.clone().name(orphan);
+        world.proxy.add_rule(Rule::new(adoption, Effect::answer(status)));
+    }
+    world.create_sized_set("workers", 3, json!({})).await?;
     world.until_event("workers", "ReconcileError").await?;
-    let set = world.until_settled("workers").await?;
+    // The one that is missing is created.
+    world.until_alive(3).await?;
     let is_told = |set: &kube::api::DynamicObject| !condition_of(set, "ReplicaFailure").is_null();
-    assert!(is_told(&set), "it stays refused, so it stays told: {}", set.data["status"]);
-    assert_eq!(world.proxy.log().matching(&adoptions).len(), 1, "asked once, until it changes");
+    world
+        .until_set("workers", "the refusal is reported", |set| {
+            is_told(set) && set.data["status"]["replicas"] == 1
+        })
+        .await?;
+    let attempts = || world.proxy.log().matching(&adoptions).len();
+    eventually(PATIENCE, "adoption is retried although no Machine has changed", || async {
+        ensure!(attempts() >= 6, "{} attempts", attempts());
+        Ok(())
+    })
+    .await?;
+    assert_eq!(world.alive_machines().await?.len(), 3, "no Machine in place of an orphan");
     world.proxy.clear_rules();
-    world.patch_machine("orphan", json!({"metadata": {"labels": {"new": "1"}}})).await?;
-    world.until_alive(2).await?;
+    world.until_settled("workers").await?;
     world.until_set("workers", "all is well", |set| !is_told(set)).await?;
+    assert_eq!(world.alive_machines().await?.len(), 3);
+    let writes = Match::any().resource("machines");
+    let count = |verb| world.proxy.log().matching(&writes.clone().verbs([verb])).len();
+    assert_eq!((count(Verb::Create), count(Verb::Delete)), (1, 0), "created and deleted");
     Ok(())
 }
 

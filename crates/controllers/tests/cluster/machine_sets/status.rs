@@ -10,9 +10,11 @@ use kube::api::{Patch, PatchParams, PostParams};
 use machinist_runtime::clock::{Clock as _, SystemClock};
 use machinist_testbed::faults::{Match, Verb};
 use machinist_testbed::poll::eventually;
+use machinist_testbed::world::reading::condition;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::definitions::Served;
 use crate::fixture::Fixture;
 use crate::machine_sets::world::PATIENCE;
 
@@ -158,5 +160,43 @@ async fn the_status_of_a_set_that_has_gone_is_written_once(world: Fixture) -> Re
     .await?;
     assert_eq!(code, 404);
     assert_eq!(world.proxy.log().matching(&status).len(), 1, "{}", world.proxy.log());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kubectl_shows_readiness_reason_node_and_type_of_our_own_kinds() -> Result<()> {
+    let world = crate::machine_sets::world::start("kubectl-columns", Served::Ours).await?;
+    let _process = world.run()?;
+    let machine = json!({"providerSpec": {"value": {"kind": "Any", "instanceType": "m5.large"}}});
+    let labels = json!({"labels": {"set": "workers"}});
+    let template = json!({"template": {"metadata": labels, "spec": machine}});
+    world.create_sized_set("workers", 1, template).await?;
+    world.until_settled("workers").await?;
+    let name = world.until_alive(1).await?.remove(0);
+    let ready = json!({"type": "Ready", "status": "False", "severity": "Warning",
+        "reason": "NodeNotReady", "message": "m", "lastTransitionTime": "2026-01-02T03:04:05Z"});
+    let node = json!({"kind": "Node", "name": "worker-1"});
+    let status = json!({"phase": "Running", "conditions": [ready], "nodeRef": node});
+    world.patch_machine_status(&name, status).await?;
+    let is_blocked = |set: &_| condition(set, "MachinesReady") == "False/NodeNotReady";
+    world.until_set("workers", "the reason is on the set", is_blocked).await?;
+    for (short, columns, values) in [
+        (
+            "ma",
+            vec!["NAME", "PHASE", "READY", "REASON", "NODE", "TYPE", "ZONE", "AGE"],
+            vec![&*name, "Running", "False", "NodeNotReady", "worker-1", "m5.large"],
+        ),
+        (
+            "ms",
+            vec!["NAME", "DESIRED", "CURRENT", "READY", "AVAILABLE", "REASON", "TYPE", "AGE"],
+            vec!["workers", "1", "1", "0", "0", "NodeNotReady", "m5.large"],
+        ),
+    ] {
+        let table = world.kubectl(&["get", short]).await?;
+        let mut lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(lines.next().unwrap_or_default(), columns, "{table}");
+        let row = lines.next().unwrap_or_default();
+        assert_eq!(row.get(..values.len()), Some(&*values), "{table}");
+    }
     Ok(())
 }

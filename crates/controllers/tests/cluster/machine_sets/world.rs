@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
 use kube::api::DynamicObject;
+use machinist_control_plane::ControlPlane;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_runtime::timings::Timings;
 use machinist_testbed::crash::Launch;
@@ -31,6 +32,17 @@ fn timings() -> Timings {
 pub(crate) async fn start(test: &str, served: Served) -> Result<Fixture> {
     let machines = MachineTimings::default().scaled(0.05);
     Fixture::new(test, served, Setup::new(&["machineset"], timings(), machines)).await
+}
+
+/// The same on an API server of its own.
+pub(crate) async fn start_on(
+    control_plane: &ControlPlane,
+    test: &str,
+    served: Served,
+) -> Result<Fixture> {
+    let machines = MachineTimings::default().scaled(0.05);
+    let setup = Setup::new(&["machineset"], timings(), machines);
+    Fixture::on(control_plane, test, served, setup).await
 }
 
 impl Fixture {

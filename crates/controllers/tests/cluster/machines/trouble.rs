@@ -214,7 +214,7 @@ async fn a_secret_that_can_be_mended_fails_no_machine(world: Fixture) -> Result<
     let machine = world.until_machine("m", "it misses its secret", missing).await?;
     assert_eq!(
         (condition(&machine, "Ready"), phase(&machine)),
-        ("False/InvalidConfiguration".to_owned(), "")
+        ("False/InvalidConfiguration".to_owned(), "Provisioning")
     );
 
     let secrets = Api::<Secret>::namespaced(world.client.clone(), &world.namespace);

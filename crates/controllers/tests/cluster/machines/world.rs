@@ -18,7 +18,7 @@ use crate::process::Process;
 pub(crate) fn timings() -> MachineTimings {
     MachineTimings {
         creation: Duration::from_secs(3600),
-        drain: Duration::from_secs(3600),
+        drain: Some(Duration::from_secs(3600)),
         ..MachineTimings::default().scaled(0.02)
     }
 }

@@ -1,6 +1,7 @@
 pub(crate) mod ec2_instance;
 pub(crate) mod find;
 pub(crate) mod instance;
+pub(crate) mod together;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,11 +1,15 @@
 //! Launches with lost responses, concurrent changes and manual interference; and the number of calls.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_ec2::types::{ResourceType, Tag, TagSpecification};
-use machinist_provider::cloud::{Effect as Had, ErrorClass, InstanceState, ObservedInstance};
+use machinist_provider::cloud::{
+    Deletion, Effect as Had, ErrorClass, InstanceState, ObservedInstance,
+};
 use machinist_testbed::aws::{Behaviour, Effect, Rule};
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use super::field::{Field, store};
 
@@ -145,6 +149,46 @@ async fn many_are_prepared_and_described_in_few_calls() {
     assert_eq!(count("DescribeInstances"), 4, "once by id, once by uid");
     let calls = field.counter.calls.lock().clone();
     assert_eq!(calls.len(), field.front().calls().len(), "every call is counted");
+}
+
+#[tokio::test]
+async fn many_are_deleted_with_few_searches() {
+    let field = Field::new().await;
+    let mut machines = Vec::new();
+    for _ in 0..8 {
+        machines.push(field.created(&json!({})).await);
+    }
+    let count = |action: &str| field.front().calls_of(action).len();
+    let before = count("DescribeInstances");
+    let mut deletions = JoinSet::new();
+    for machine in &machines {
+        let (cloud, machine) = (Arc::clone(&field.cloud), machine.clone());
+        deletions.spawn(async move { cloud.delete(&machine).await });
+    }
+    while let Some(deleted) = deletions.join_next().await {
+        assert!(matches!(deleted.unwrap().unwrap(), Deletion::UnderWay(_)));
+    }
+    assert_eq!(count("TerminateInstances"), 8, "each terminates its own instance");
+    let searches = count("DescribeInstances") - before;
+    // One by id and one by uid, twice if the machine is busy.
+    assert!(searches <= 4, "{searches} searches for 8 deletions");
+    for machine in &machines {
+        let state = field.made(machine).await.state().and_then(|state| state.name().cloned());
+        assert!(state.is_some_and(|state| state.as_str() != "running"));
+        field.delete(machine).await;
+    }
+}
+
+#[tokio::test]
+async fn one_cancelled_deletion_does_not_stop_the_others() {
+    let field = Field::new().await;
+    let (first, second) = (field.created(&json!({})).await, field.created(&json!({})).await);
+    let cancelled = tokio::time::timeout(Duration::from_millis(5), field.cloud.delete(&first));
+    let (cancelled, deleted) = tokio::join!(cancelled, field.cloud.delete(&second));
+    assert!(cancelled.is_err(), "it waits for others to join: {cancelled:?}");
+    assert!(matches!(deleted.unwrap(), Deletion::UnderWay(_)));
+    field.delete(&first).await;
+    field.delete(&second).await;
 }
 
 #[tokio::test]

@@ -149,7 +149,7 @@ fn an_unknown_instance_is_not_absent() {
         of(&json!({}), &done(Plan::Refuse(Refusal::BadSpec(SpecError::Missing))));
     assert_eq!(condition(&status, "InstanceExists"), "False/InstanceNotRequested");
     assert_eq!(reasons(&report), ["FailedValidate"]);
-    assert_eq!(status.get("phase"), None);
+    assert_eq!(status["phase"], "Provisioning");
     assert_eq!(report.retry, Some(Retry::Again(Duration::from_secs(19 * 60))));
 }
 
@@ -275,4 +275,55 @@ fn stores_what_the_provider_records_about_a_failed_creation() {
         assert_eq!(status["providerStatus"]["conditions"], failed, "{class:?}");
         assert!(status["providerStatus"]["launch"].is_object(), "{status}");
     }
+}
+
+#[test]
+fn whatever_blocks_a_machine_it_has_a_phase_and_is_known_to_be_untouched() {
+    let refusals = [
+        Refusal::NoClusterLabel,
+        Refusal::BadSpec(SpecError::Missing),
+        Refusal::NoSecret(ObjectKey::new("ns", "s")),
+        Refusal::NotFoundOut(failure(Category::Unavailable)),
+        Refusal::CouldNotLook(failure(Category::Unavailable)),
+    ];
+    let refused = refusals.into_iter().map(|refusal| done(Plan::Refuse(refusal)));
+    for step in refused.chain([tried(Outcome::Failed(failure(Category::Unauthorised)))]) {
+        let (_, status) = of(&json!({}), &step);
+        assert_eq!(status["phase"], "Provisioning", "{step:?}");
+        assert!(view(&json!({"status": status})).is_untouched(), "{step:?}");
+    }
+    let elsewhere = done(Plan::NoOp(Reason::ManagedElsewhere));
+    assert_eq!(of(&json!({}), &elsewhere).1.get("phase"), None);
+}
+
+#[test]
+fn warns_about_a_node_that_was_deleted_on_the_second_look() {
+    let running = all(&[linked(), json!({"status": {"phase": "Running"}})]);
+    let seen = done(Plan::UpdateStatus(instance(InstanceState::Running)));
+    let (first, status) = of(&running, &seen);
+    assert_eq!(condition(&status, "Ready"), "False/NodeMissing");
+    assert_eq!(reasons(&first), Vec::<&str>::new(), "the Node may be newer than the cache");
+    let second = of(&all(&[running, json!({"status": status})]), &seen).0;
+    assert_eq!((reasons(&second), second.status), (vec!["NodeMissing"], None));
+    assert_eq!(second.events[0].event_type, EventType::Warning);
+}
+
+#[test]
+fn an_invalid_drain_timeout_is_an_event_and_never_forces() {
+    let annotated = |text: &str| {
+        let annotations = json!({"annotations": {"machinist.dev/drain-timeout": text}});
+        all(&[deleting(), json!({"metadata": annotations})])
+    };
+    let limit = |text: &str| view(&annotated(text)).drain.unwrap().subject.limit;
+    assert_eq!(limit("30m"), drain::Limit::Own(drain::Timeout(Some(Duration::from_secs(1800)))));
+    assert_eq!(limit("soon"), drain::Limit::Invalid("soon".into()));
+    let notes = |text: &str| {
+        let report =
+            report(&snapshot(view(&annotated(text))), &Plan::AwaitHooks, &Outcome::Done, now());
+        let events = report.events.into_iter();
+        events.map(|event| (event.reason.as_str(), event.note)).collect::<Vec<_>>()
+    };
+    assert_eq!(notes("never"), vec![]);
+    let text = "Annotation machinist.dev/drain-timeout must be a duration such as 30m, or never (got \"soon\")";
+    assert_eq!(notes("soon"), vec![("FailedValidate", text.to_owned())]);
 }

@@ -3,10 +3,11 @@ use std::time::Duration;
 
 use machinist_api::event_recycler::recycle::{InstanceState, Step};
 use machinist_api::event_recycler::spec::Strategy;
+use machinist_domain::key::Uid;
 use machinist_domain::observed::Observed;
 use machinist_provider::cloud::{CloudError, ErrorClass};
 use machinist_provider::node_groups::{Group, Lifecycle, WarmPool};
-use machinist_runtime::clock::ManualClock;
+use machinist_runtime::clock::{Clock as _, ManualClock};
 
 use super::super::decide::decide;
 use super::super::samples::{drain_view, now, snapshot, without_drains};
@@ -129,11 +130,32 @@ async fn a_wait_for_volumes_is_remembered_until_it_ends() {
         view.volumes = Observed::Present(volumes.iter().map(|name| Arc::from(*name)).collect());
         recycling.remember(&base, &decide(&base, now()));
         clock.advance(Duration::from_secs(1));
-        recycling.volume_waits.lock().values().next().map(|(since, _)| *since)
+        let waits = recycling.volume_waits.lock();
+        waits.live(clock.uptime()).next().map(|(_, (since, _))| *since)
     };
     let first = since(&["a", "b"]);
     assert!(first.is_some());
     assert_eq!(since(&["a", "b"]), first, "the same volumes");
     assert!(since(&["a"]) > first, "a detached volume restarts the timeout");
     assert_eq!(since(&[]), None, "it is over, and the next step is stored");
+}
+
+/// Such as that of a Node whose instance was terminated meanwhile.
+#[tokio::test]
+async fn a_wait_for_volumes_that_is_not_continued_is_released() {
+    let clock = Arc::<ManualClock>::default();
+    let (recycling, _) = recycling(&Arc::default(), clock.clone());
+    let mut base = snapshot(Strategy::Replace, Step::Replacing, &TWO);
+    base.recycle.instances[0].state = InstanceState::Draining;
+    drain_view(&mut base, "i-1", Vec::new());
+    let waiting = |node: usize| {
+        let view = base.drains.values_mut().next().unwrap();
+        view.subject.uid = Uid(format!("node-{node}").into());
+        view.volumes = Observed::Present(vec!["a".into()]);
+        recycling.remember(&base, &decide(&base, now()));
+        clock.advance(Duration::from_secs(60));
+        recycling.volume_waits.lock().live(clock.uptime()).count()
+    };
+    let most = (0..500).map(waiting).max();
+    assert_eq!(most, Some(59), "those of the last hour");
 }
