@@ -1,7 +1,7 @@
 # The everyday commands. Logic is in cargo and in `xtask`; a recipe has a line or two.
 #
-# No cargo command has `-p`: cargo selects the features of dependencies by the named packages, so `-p x` would build
-# many crates a second time. `--bin x` selects all packages and builds what x needs.
+# No cargo command but that of `explore` has `-p`: cargo selects the features of dependencies by the named packages, so
+# `-p x` would build many crates a second time. `--bin x` selects all packages and builds what x needs.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
