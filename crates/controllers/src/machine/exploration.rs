@@ -15,7 +15,7 @@ use self::model::World;
 
 #[test]
 fn explore_creation_and_deletion() -> Result<(), Counterexample> {
-    let (users, faults) = if is_large() { (2, 3) } else { (1, 1) };
+    let (users, faults) = if is_large() { (2, 2) } else { (1, 1) };
     let name = format!("a Machine, {users} actions of users, {faults} faults");
     explore(&name, &World::new(users, faults))
 }

@@ -1,5 +1,5 @@
 //! Every reachable state of one MachineSet with up to three Machines. `decide` and `report` are real; the model has the
-//! API server, a cache that lags per object by any number of changes, users who scale and delete, and a change of leader
+//! API server, a cache that lags per object by any number of changes, users who scale and delete, and changes of leader
 //! at any time. A write is executed, is executed and loses its answer, is refused, or is executed after the client has
 //! given up, at most until the request timeout of the API server is over, even if another process leads by then.
 //!

@@ -1,6 +1,6 @@
 //! Every reachable state of two processes and one Lease: never two writers, and one in the end. `rules::decide` and
 //! `Observation::see` are real; the elector is modelled. A process is killed, stopped, or takes over; a write of the
-//! Lease is executed at once, later, after the client has given up, or never, and its answer may be lost; a user deletes
+//! Lease is executed at once, later, after the client has given up, or never, and its answer may be lost; users delete
 //! the Lease; what a process has seen is as old as it may be; the processes' clocks differ by a tick.
 //!
 //! The tick is a sixth of the lease duration. Left out, because the rules do not promise it: a user deletes the Lease
