@@ -47,16 +47,23 @@ fn show<T: Serialize>(
     values: &[T],
     table: impl FnOnce() -> String,
 ) -> anyhow::Result<()> {
-    let text = match format {
-        Format::Table => table(),
+    super::print(&rendered(format, values, table)?).context("stdout")
+}
+
+fn rendered<T: Serialize>(
+    format: Format,
+    values: &[T],
+    table: impl FnOnce() -> String,
+) -> anyhow::Result<String> {
+    Ok(match format {
+        Format::Table => escape_lines(&table()),
         Format::Json => json(values)?,
         // JSON is YAML, too, and can escape what YAML would print as it is.
         Format::Yaml => match serde_saphyr::to_string(&values)? {
             text if text.contains(|letter| is_obeyed(letter) && letter != '\n') => json(values)?,
             text => text,
         },
-    };
-    super::print(&text).context("stdout")
+    })
 }
 
 fn json<T: Serialize>(values: &[T]) -> anyhow::Result<String> {
@@ -65,4 +72,18 @@ fn json<T: Serialize>(values: &[T]) -> anyhow::Result<String> {
 
 fn print_line(line: &str) {
     drop(writeln!(std::io::stderr(), "{}", escape_lines(line)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::tests::HOSTILE;
+
+    #[test]
+    fn no_format_controls_the_terminal() {
+        for format in [Format::Table, Format::Json, Format::Yaml] {
+            let text = rendered(format, &[HOSTILE], || HOSTILE.to_owned()).unwrap();
+            assert!(!text.contains(|letter| is_obeyed(letter) && letter != '\n'), "{text:?}");
+        }
+    }
 }
