@@ -6,7 +6,7 @@ pub(crate) const GENERATION: &str =
     "synchronizedGeneration must not decrease, except at the end of a migration";
 pub(crate) const NO_TERMS: &str = "searchTerms or match must be set";
 pub(crate) const PATTERN: &str = "exactly one of contains and regex must be set";
-pub(crate) const REGEX: &str = "regex must be a regular expression";
+pub(crate) const REGEX: &str = "regex must be a valid regular expression (RE2 syntax)";
 
 #[cfg(test)]
 mod tests {

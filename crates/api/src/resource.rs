@@ -30,6 +30,8 @@ pub const MACHINE_SETS: Resource = resource(MACHINE_API, "v1beta1", "machinesets
 pub const MACHINES: Resource = resource(MACHINE_API, "v1beta1", "machines", "Machine");
 pub const INFRASTRUCTURES: Resource =
     resource("config.openshift.io", "v1", "infrastructures", "Infrastructure");
+pub const FEATURE_GATES: Resource =
+    resource("config.openshift.io", "v1", "featuregates", "FeatureGate");
 pub const EVENT_RECYCLERS: Resource =
     resource("kaws.pischarti.dev", "v1beta1", "eventrecyclers", "EventRecycler");
 

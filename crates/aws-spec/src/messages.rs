@@ -7,7 +7,8 @@ use machinist_domain::texts;
 pub(crate) const REQUIRED: &str = "is required";
 pub(crate) const NO_IMAGE: &str = "is required, or ami.filters";
 pub(crate) const TYPE: &str = "must be a type of EC2, such as m6i.large";
-pub(crate) const SECOND_ROOT: &str = "only one may have no deviceName: the root volume";
+pub(crate) const SECOND_ROOT: &str =
+    "must have a deviceName: only the root volume may have none, and another entry has none";
 pub(crate) const LOAD_BALANCER: &str = "must have 1 to 32 letters, digits and hyphens";
 pub(crate) const LOAD_BALANCER_TYPE: &str = "must be classic or network";
 pub(crate) const REGION: &str = "must be a region such as eu-west-1";
@@ -18,7 +19,7 @@ pub(crate) const NO_VALUE: &str = "must have a value";
 pub(crate) const PROFILE: &str = "must be the name of an instance profile";
 pub(crate) const SECRET: &str = "must be the name of a Secret";
 pub(crate) const KEY_PAIR: &str = "must have 1 to 255 characters, or be left out";
-pub(crate) const NEGATIVE: &str = "must be 0 or more";
+pub(crate) const NEGATIVE: &str = "must be 0 to 2147483647";
 pub(crate) const NO_SECURITY_GROUP: &str = "must have an id or filters";
 pub(crate) const DEVICE: &str = "must be a device such as /dev/xvdb";
 pub(crate) const NO_IOPS: &str = "is required by io1 and io2";
@@ -39,13 +40,13 @@ pub(crate) const NO_HOST: &str = "is required by the affinity DedicatedHost";
 pub(crate) const DYNAMIC_ONLY: &str = "is for the strategy Dynamic only";
 pub(crate) const DYNAMIC_WITH_ID: &str = "must be left out with the strategy Dynamic";
 pub(crate) const NO_TAG: &str = "must have a tag";
-pub(crate) const NO_CPU_OPTION: &str = "must have a field, or be left out";
+pub(crate) const NO_CPU_OPTION: &str = "must set at least one field, or be left out";
 pub(crate) const CONFIDENTIAL: &str = "must be Disabled or AMDEncryptedVirtualizationNestedPaging";
 
 texts! {
     pub(crate) fn id(prefix: &str) = "must be {prefix}- and 8 or 17 hex digits";
     pub(crate) fn between(least: impl Display, most: impl Display) = "must be {least} to {most}";
-    pub(crate) fn longest(characters: usize) = "must have {characters} characters at most";
+    pub(crate) fn longest(characters: usize) = "must have at most {characters} characters";
     pub(crate) fn too_many(most: usize) = "there may be {most} at most";
     pub(crate) fn spot_options(market: &str) = "{market} cannot go with spotMarketOptions";
     pub(crate) fn got(wrong: &str, value: impl Display) = "{wrong} (got {value})";

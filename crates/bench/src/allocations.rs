@@ -52,7 +52,7 @@ pub(crate) async fn per_settled_reconcile(config: kube::Config, namespace: &str)
     let settings = Settings {
         options: capacity_annotations::Options::default(),
         capacities: HashMap::from([(PROVIDER, aws)]),
-        obey_migration: false,
+        migration: None,
         secrets: SecretScope::Named,
     };
     let annotator = Annotator::new(shared, sets, settings);

@@ -47,14 +47,15 @@ texts! {
     fn wrong_checksum(url: &str, expected: &str, actual: &str) =
         "{url}: wrong checksum: expected {expected}, got {actual}; the file was deleted";
     fn not_in_archive(file: &str) = "the archive has no {file}";
-    fn go_failed(command: &str, lines: &[&str]) = "go {command} failed: {}", lines.join(" | ");
+    fn go_failed(command: &str, status: impl Display, lines: &[&str]) =
+        "go {command} failed ({status}): {}", lines.join(" | ");
     fn exited(name: &str, status: &str, log: &str) = "{name} exited ({status}); the end of its log:\n{log}";
     fn not_ready(name: &str, limit: Duration, why: &anyhow::Error, log: &str) =
         "{name} is not ready after {limit:?} ({why:#}); the end of its log:\n{log}";
     fn no_port(tries: u32) = "no free port on 127.0.0.1 after {tries} tries";
     fn no_shell(error: &std::io::Error) = "cannot run sh: {error}";
     fn not_a_crd(document: usize) = "document {document} is not a CustomResourceDefinition";
-    fn not_established(crd: &str, limit: Duration) = "{crd} is not established after {limit:?}";
+    fn not_established(crd: &str, limit: Duration) = "CustomResourceDefinition {crd} is not established after {limit:?}";
 }
 
 #[cfg(test)]
@@ -82,7 +83,7 @@ mod tests {
         let url = "https://github.com/etcd-io/etcd/releases/download/v3.6.8/etcd.tar.gz";
         let (binary, log) = (Binary::KubeApiserver, "bind: address already in use");
         let late = anyhow::Error::msg(no_answer("/readyz", Duration::from_secs(3)));
-        let failed = go_failed("build", &["missing go.sum entry", "exit status 1"]);
+        let failed = go_failed("build", "exit status: 1", &["missing go.sum entry"]);
         let places = [
             tried("KUBEBUILDER_ASSETS", NO_ASSETS),
             tried("cache", not_cached(file)),

@@ -8,6 +8,7 @@ mod watched_secrets;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use machinist_api::resource::INFRASTRUCTURES;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::{Classified as _, Failure};
 use machinist_domain::shape::Shape;
@@ -83,14 +84,13 @@ impl<K: Kind> CloudAccessResolver<K> {
             }
         });
         let all = Arc::clone(&listener);
-        openshift.when_here(move || all(None));
-        let certificates = ObjectKey::new("openshift-config-managed", "kube-cloud-config");
+        openshift.when_served(INFRASTRUCTURES, move || all(None));
         Self {
             objects: Arc::clone(objects),
             shape_of,
             secrets: WatchedSecrets::new(shared, secrets, &listener),
             released: Arc::default(),
-            certificates: OpenShiftObject::new(shared, openshift, certificates, Certificates),
+            certificates: OpenShiftObject::certificates(shared, openshift),
             infrastructure: OpenShiftObject::infrastructure(shared, openshift),
             listener,
             queue,

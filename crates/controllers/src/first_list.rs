@@ -17,6 +17,7 @@ use crate::cloud_access::messages;
 pub struct Unreadable {
     message: String,
     forbidden: bool,
+    pub(crate) cause: ApiError,
 }
 
 #[derive(Debug, Clone)]
@@ -26,22 +27,21 @@ pub(crate) enum Target {
 }
 
 impl Unreadable {
-    /// `error` is `None` if there was no answer.
-    fn new(target: &Target, error: Option<&ApiError>) -> Self {
-        let forbidden = error.is_some_and(|error| error.code() == Some(403));
+    pub(crate) fn new(target: &Target, cause: ApiError) -> Self {
+        let forbidden = cause.code() == Some(403);
         let what: &dyn fmt::Display = match target {
             Target::Secret(key) if forbidden => {
-                return Self { message: messages::secret_forbidden(key), forbidden };
+                return Self { message: messages::secret_forbidden(key), forbidden, cause };
             }
             Target::Secret(key) => &format!("Secret {key}"),
             Target::Other(what) => what,
         };
-        let message = match error {
-            Some(_) if forbidden => messages::forbidden(what),
-            Some(error) => messages::unreadable(what, error),
-            None => messages::unreadable(what, &"no answer"),
+        let message = match &cause {
+            _ if forbidden => messages::forbidden(what),
+            ApiError::TimedOut(_) => messages::unreadable(what, &"no answer"),
+            cause => messages::unreadable(what, cause),
         };
-        Self { message, forbidden }
+        Self { message, forbidden, cause }
     }
 
     pub(crate) fn is_forbidden(&self) -> bool {
@@ -67,8 +67,8 @@ pub(crate) async fn wait<K: Kind>(
 ) -> Result<(), Unreadable> {
     match tokio::time::timeout(patience, cache.wait_synced_or_trouble()).await {
         Ok(None) => Ok(()),
-        Ok(Some(error)) => Err(Unreadable::new(&what(), Some(&error))),
-        Err(_) => Err(Unreadable::new(&what(), None)),
+        Ok(Some(error)) => Err(Unreadable::new(&what(), error)),
+        Err(_) => Err(Unreadable::new(&what(), ApiError::TimedOut(patience))),
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn unreadable(trouble: &ApiError) -> Unreadable {
-        Unreadable::new(&Target::Secret(ObjectKey::new("ns", "keys")), Some(trouble))
+        Unreadable::new(&Target::Secret(ObjectKey::new("ns", "keys")), trouble.clone())
     }
 
     fn refused(code: u16, reason: &str) -> ApiError {

@@ -8,11 +8,14 @@
 pub mod annotator;
 pub mod cloud_access;
 pub mod clouds;
+mod discovery;
 pub mod drain;
 mod first_list;
+mod inventory;
 pub mod kinds;
 pub mod machine;
 pub mod machine_set;
+mod migration;
 pub mod node_link;
 pub mod openshift;
 pub mod platform;

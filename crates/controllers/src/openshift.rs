@@ -1,4 +1,5 @@
-//! Detects OpenShift (on other clusters, nothing of it is watched), and whether its own annotator is running.
+//! Detects OpenShift (on other clusters, nothing of it is watched), and whether its own annotator is running. Without
+//! the right to list CustomResourceDefinitions, discovery tells which kinds are served.
 //!
 //! The annotator counts as running while its Lease changes, measured by our clock. In the first list no change was seen
 //! yet, so there `renewTime` is compared with our time.
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::names::{LEASE_MACHINE, OPENSHIFT_NAMESPACE};
-use machinist_api::resource::INFRASTRUCTURES;
+use machinist_api::resource::{INFRASTRUCTURES, Resource};
 use machinist_domain::key::ObjectKey;
 use machinist_runtime::cache::kind::CustomResourceDefinitions;
 use machinist_runtime::cache::store::Entry;
@@ -18,7 +19,8 @@ use machinist_runtime::controller::start::Shared;
 use parking_lot::Mutex;
 use tracing::warn;
 
-use crate::first_list::{FirstList, Unreadable};
+use crate::discovery::Discovery;
+use crate::first_list::{FirstList, Target, Unreadable};
 use crate::kinds::{Lease, Leases};
 
 /// The duration of the Lease, which is renewed every 20 s.
@@ -31,6 +33,7 @@ const PATIENCE_SHARE: u32 = 6;
 pub struct OpenShift {
     definitions: Arc<Cache<CustomResourceDefinitions>>,
     first_list: Arc<FirstList>,
+    discovery: Arc<Discovery>,
     warned: Arc<AtomicBool>,
 }
 
@@ -40,27 +43,39 @@ impl OpenShift {
         Self {
             definitions: shared.caches.open(&shared.control, Scope::All, definitions),
             first_list: Arc::new(FirstList::new(shared.timings.request)),
+            discovery: Arc::new(Discovery::new(shared)),
             warned: Arc::default(),
         }
     }
 
-    /// Whether OpenShift's Infrastructure is served. Without the right to read CRDs, it is not.
+    /// Whether OpenShift's Infrastructure is served.
     pub async fn is_here(&self) -> Result<bool, Unreadable> {
+        self.serves(INFRASTRUCTURES).await
+    }
+
+    /// Whether this kind is served.
+    pub(crate) async fn serves(&self, resource: Resource) -> Result<bool, Unreadable> {
         match self.first_list.of(&self.definitions).await {
-            Ok(()) => Ok(self.definitions.get(&key()).is_some()),
+            Ok(()) => Ok(self.definitions.get(&key(resource)).is_some()),
             Err(error) if error.is_forbidden() => {
                 if !self.warned.swap(true, Ordering::Relaxed) {
-                    warn!(%error, "assuming that this cluster is not OpenShift");
+                    warn!(%error, "using discovery instead of CustomResourceDefinitions");
                 }
-                Ok(false)
+                let target = || Target::Other(format!("/apis/{}", resource.api_version()));
+                let served = self.discovery.serves(resource).await;
+                served.map_err(|error| Unreadable::new(&target(), error))
             }
             Err(error) => Err(error),
         }
     }
 
-    /// Calls `listener` when the CRD appears.
-    pub fn when_here(&self, listener: impl Fn() + Send + Sync + 'static) {
-        let key = key();
+    /// Calls `listener` when the CRD appears; without the right to watch CRDs, never.
+    pub(crate) fn when_served(
+        &self,
+        resource: Resource,
+        listener: impl Fn() + Send + Sync + 'static,
+    ) {
+        let key = key(resource);
         self.definitions.subscribe(move |change| {
             if *change.key == key && change.before.is_none() && change.after.is_some() {
                 listener();
@@ -69,8 +84,8 @@ impl OpenShift {
     }
 }
 
-fn key() -> ObjectKey {
-    ObjectKey::new("", INFRASTRUCTURES.crd_name())
+fn key(resource: Resource) -> ObjectKey {
+    ObjectKey::new("", resource.crd_name())
 }
 
 /// OpenShift's own annotator, observed by its Lease.
@@ -87,22 +102,31 @@ struct Renewal {
     seen: Arc<Mutex<Option<Duration>>>,
     cache: Arc<Cache<Leases>>,
     first_list: FirstList,
+    warned: AtomicBool,
 }
 
 impl Rival {
-    /// Reads the control cluster. Without a readable Lease there is no rival.
+    /// Reads the control cluster.
     pub fn new(shared: &Arc<Shared>, openshift: OpenShift) -> Self {
         Self { shared: Arc::clone(shared), openshift, renewal: OnceLock::new() }
     }
 
-    /// Whether it has renewed its Lease recently.
+    /// Whether it has renewed its Lease recently. Without the right to read the Lease it counts as alive: OpenShift
+    /// runs it by default, and it rewrites longer lists of labels for ever.
     pub async fn is_alive(&self) -> bool {
         if !self.openshift.is_here().await.unwrap_or(false) {
             return false;
         }
         let renewal = self.renewal.get_or_init(|| watch(&self.shared));
-        if renewal.first_list.of(&renewal.cache).await.is_err() {
-            return false;
+        match renewal.first_list.of(&renewal.cache).await {
+            Ok(()) => {}
+            Err(error) if error.is_forbidden() => {
+                if !renewal.warned.swap(true, Ordering::Relaxed) {
+                    warn!(%error, lease = LEASE_MACHINE, "assuming that OpenShift's annotator runs");
+                }
+                return true;
+            }
+            Err(_) => return false,
         }
         let seen = *renewal.seen.lock();
         seen.is_some_and(|at| self.shared.clock.uptime().saturating_sub(at) < ALIVE_FOR)
@@ -128,7 +152,7 @@ fn watch(shared: &Shared) -> Renewal {
         *heard.lock() = alive.then(|| clock.uptime());
     });
     let first_list = FirstList::new(shared.timings.request / PATIENCE_SHARE);
-    Renewal { seen, cache, first_list }
+    Renewal { seen, cache, first_list, warned: AtomicBool::new(false) }
 }
 
 /// Whether the holder is alive. A change is a renewal; a Lease in the first list may be old.

@@ -2,6 +2,7 @@
 //!
 //! * Objects: [`key`], [`meta`], [`pairs`], [`labels`], [`conditions`], [`machine`] (phases).
 //! * Reconciling: [`observed`], [`retry`], [`backoff`], [`report`], [`patch`], [`annotations`], [`expiring`].
+//! * Calls to clouds: [`permit`].
 //! * Stable names: [`hash`]. Capacity: [`shape`], [`capacity_annotations`].
 //!
 //! What serves one controller is in its folder.
@@ -24,6 +25,7 @@ pub mod meta;
 pub mod observed;
 pub mod pairs;
 pub mod patch;
+pub mod permit;
 pub mod report;
 pub mod retry;
 pub mod shape;

@@ -36,6 +36,8 @@ pub struct MachineTimings {
     pub machine_debounce: Duration,
     /// The shortest time between two writes of changing counts of a MachineSet.
     pub set_counts: Duration,
+    /// How long the API server may still execute a create that it has not answered: its request timeout.
+    pub late_create: Duration,
 }
 
 impl Default for MachineTimings {
@@ -57,6 +59,7 @@ impl Default for MachineTimings {
             domain_pause_max: seconds(10 * 60),
             machine_debounce: Duration::from_millis(200),
             set_counts: seconds(1),
+            late_create: seconds(60),
         }
     }
 }
@@ -81,6 +84,7 @@ impl MachineTimings {
             domain_pause_max: self.domain_pause_max.mul_f64(factor),
             machine_debounce: self.machine_debounce.mul_f64(factor),
             set_counts: self.set_counts.mul_f64(factor),
+            late_create: self.late_create.mul_f64(factor),
         }
     }
 }

@@ -8,6 +8,9 @@ use crate::machine::MachineAuthority;
 const UNKNOWN_AUTHORITY: &str = "The value of authoritativeAPI is unknown; \
     set spec.authoritativeAPI to MachineAPI or ClusterAPI";
 
+pub(crate) const PERMIT_EXPIRED: &str =
+    "not sent: this process does not hold the Lease any more, or had too little time left";
+
 /// The condition `Paused`. The wording is OpenShift's.
 pub fn authority(authority: MachineAuthority) -> String {
     match authority.as_str() {
@@ -53,7 +56,10 @@ mod tests {
 
     #[test]
     fn messages() {
-        let rows = [("condition Paused=True", "", UNKNOWN_AUTHORITY.to_owned())];
+        let rows = [
+            ("condition Paused=True", "", UNKNOWN_AUTHORITY.to_owned()),
+            ("cloud call", "", PERMIT_EXPIRED.to_owned()),
+        ];
         insta::assert_snapshot!("messages", message_table(&rows));
     }
 }

@@ -1,6 +1,7 @@
 //! Flags of the annotator.
 
 use clap::{Args, ValueEnum};
+use machinist_api::names::GATE_MIGRATION;
 use machinist_controllers::cloud_access::SecretScope;
 use machinist_domain::capacity_annotations::{Families, MaxPods, Options};
 
@@ -53,7 +54,7 @@ pub(crate) struct AnnotatorArguments {
     #[arg(long)]
     pub(crate) watch_all_secrets: bool,
     /// Feature gates as OpenShift passes them. With MachineAPIMigration=true, objects that another machine API
-    /// manages are ignored.
+    /// manages are ignored. Where the flag does not name this gate, OpenShift's FeatureGate "cluster" decides.
     #[arg(long, value_delimiter = ',', value_parser = feature_gate, value_name = "NAME=BOOL")]
     pub(crate) feature_gates: Vec<(String, bool)>,
 }
@@ -68,8 +69,6 @@ pub(crate) enum Source {
     /// The built-in catalogue.
     Catalogue,
 }
-
-const MIGRATION: &str = "MachineAPIMigration";
 
 impl AnnotationArguments {
     pub(crate) fn options(&self) -> Options {
@@ -92,13 +91,10 @@ impl AnnotatorArguments {
         if self.watch_all_secrets { SecretScope::All } else { SecretScope::Named }
     }
 
-    /// Whether to ignore objects that another machine API manages. The last value wins, as in Go.
-    pub(crate) fn obeys_migration(&self) -> bool {
-        self.feature_gates
-            .iter()
-            .rev()
-            .find(|(name, _)| name == MIGRATION)
-            .is_some_and(|gate| gate.1)
+    /// Whether to ignore objects that another machine API manages, if it is set. The last value wins, as in Go.
+    pub(crate) fn migration(&self) -> Option<bool> {
+        let mut gates = self.feature_gates.iter().rev();
+        gates.find(|(name, _)| name == GATE_MIGRATION).map(|gate| gate.1)
     }
 
     /// Gates without a meaning here; OpenShift passes its whole list.
@@ -106,7 +102,7 @@ impl AnnotatorArguments {
         self.feature_gates
             .iter()
             .map(|gate| gate.0.as_str())
-            .filter(|name| *name != MIGRATION)
+            .filter(|name| *name != GATE_MIGRATION)
             .collect()
     }
 }
@@ -166,9 +162,11 @@ mod tests {
     #[test]
     fn accepts_unknown_gates_and_rejects_malformed_ones() {
         let gates = parse(&["--feature-gates=Foo=true,MachineAPIMigration=true"]).unwrap();
-        assert!(gates.obeys_migration());
+        assert_eq!(gates.migration(), Some(true));
         assert_eq!(gates.unknown_gates(), ["Foo"]);
-        assert!(!parse(&[]).unwrap().obeys_migration());
+        assert_eq!(parse(&[]).unwrap().migration(), None);
+        let off = parse(&["--feature-gates=MachineAPIMigration=true,MachineAPIMigration=false"]);
+        assert_eq!(off.unwrap().migration(), Some(false));
         assert!(parse(&["--feature-gates=MachineAPIMigration"]).is_err());
         assert!(parse(&["--feature-gates=MachineAPIMigration=maybe"]).is_err());
     }

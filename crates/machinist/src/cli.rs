@@ -51,7 +51,7 @@ pub(crate) enum Command {
     /// List instance types.
     Catalogue(CatalogueArguments),
     /// Search Events, map them to node groups, and recycle the groups.
-    Recycle(RecycleArguments),
+    Recycle(Box<RecycleArguments>),
     /// Run on a spot node: report interruption notices of EC2 as conditions of the Node, until SIGTERM.
     TerminationHandler(TerminationHandlerArguments),
     /// Print the CustomResourceDefinitions, for clusters other than OpenShift.

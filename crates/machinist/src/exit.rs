@@ -5,6 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use crate::messages::RESUMABLE;
+use crate::terminal::escape_lines;
 
 /// Marks a usage error. Prints nothing of its own.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +27,7 @@ pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
     let usage = error.downcast_ref::<Usage>().is_some();
     let stopped = error.downcast_ref::<Stopped>().is_some();
     // Without stderr the exit code is all there is.
-    drop(writeln!(std::io::stderr(), "machinist: {}", text(&error)));
+    drop(writeln!(std::io::stderr(), "machinist: {}", escape_lines(&text(&error))));
     match (usage, stopped) {
         (true, _) => ExitCode::from(2),
         (false, true) => ExitCode::from(130),

@@ -13,6 +13,7 @@ mod messages;
 mod parts;
 mod recycler;
 mod registry;
+mod terminal;
 pub mod verbs;
 
 use std::process::ExitCode;

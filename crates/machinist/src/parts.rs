@@ -50,7 +50,7 @@ pub(crate) fn of(shared: &Arc<Shared>, machines: &MachineTimings) -> Parts {
         clock: Arc::new(move || clock.uptime()),
         spawn: Arc::new(move |task| {
             let stop = tasks.stopping();
-            tasks.spawn(async move {
+            tasks.spawn("provider", async move {
                 stop.run_until_cancelled(task).await;
             });
         }),

@@ -61,7 +61,7 @@ impl Wiring {
             let settings = annotator::Settings {
                 options: flags.annotations.options(),
                 capacities: capacities(flags, &wiring.providers, &parts::of(shared, &timings)),
-                obey_migration: flags.obeys_migration(),
+                migration: flags.migration(),
                 secrets: flags.secrets(),
             };
             Annotator::new(shared, sets, settings)
@@ -79,7 +79,7 @@ impl Wiring {
                 clouds: Clouds::new(&wiring.providers, &parts::of(shared, &timings)).under(rule),
                 cluster_id: flags.machines.cluster_id.map(Arc::from),
                 secrets: flags.annotator.secrets(),
-                obey_migration: flags.annotator.obeys_migration(),
+                migration: flags.annotator.migration(),
                 timings,
             };
             MachineController::new(shared, machines, settings)
@@ -87,8 +87,8 @@ impl Wiring {
     }
 
     fn machine_set(&self, sets: MachineSets, machines: Machines) -> Registration {
-        let obey_migration = self.arguments.annotator.obeys_migration();
-        let settings = machine_set::Settings { obey_migration, timings: self.timings() };
+        let migration = self.arguments.annotator.migration();
+        let settings = machine_set::Settings { migration, timings: self.timings() };
         Registration::new(move |shared| MachineSetController::new(shared, sets, machines, settings))
     }
 

@@ -8,14 +8,18 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{AppName, BehaviorVersion, Region};
 use aws_sdk_ec2::config::Builder;
+use machinist_domain::retry::Category;
 use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::metrics::CallMetrics;
 use machinist_provider::parts::Parts;
+use machinist_provider::platform::Platform;
 use machinist_provider::secret::SecretReader;
 
 use crate::credentials::{self, PROFILE};
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
+use crate::fence::Fence;
+use crate::machines::cluster_settings::ClusterSettings;
 use crate::messages;
 use crate::quiet::quiet;
 use crate::responses::CompleteResponses;
@@ -36,6 +40,8 @@ pub(crate) fn identity(credentials: &Credentials) -> String {
 /// The service of `CloudAccess::endpoint`, as OpenShift names it.
 pub(crate) const ENDPOINT_SERVICE: &str = "ec2";
 
+const STS: &str = "sts";
+
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Connector {
@@ -43,6 +49,7 @@ pub(crate) struct Connector {
     pub(crate) metrics: Arc<dyn CallMetrics>,
     pub(crate) request_timeout: Duration,
     pub(crate) http: Arc<HttpClients>,
+    pub(crate) platform: Arc<dyn Platform>,
 }
 
 impl Connector {
@@ -52,7 +59,15 @@ impl Connector {
             metrics: Arc::clone(&parts.metrics),
             request_timeout: parts.timings.request,
             http,
+            platform: Arc::clone(&parts.platform),
         }
+    }
+
+    /// The custom endpoint of STS, which exchanges identities for credentials.
+    pub(crate) async fn sts_endpoint(&self) -> Result<Option<Arc<str>>, AwsError> {
+        let settings = ClusterSettings::of(&*self.platform).await;
+        let settings = settings.map_err(|text| AwsError::access(Category::Unavailable, text))?;
+        Ok(settings.endpoint(STS).map(Arc::from))
     }
 
     /// Only the client keeps the credentials.
@@ -64,6 +79,11 @@ impl Connector {
                 Some((key, read.map_err(|failure| AwsError::secret(key, failure))?))
             }
         };
+        let needs_sts = match &secret {
+            None => credentials::process_has_web_identity(),
+            Some((_, data)) => credentials::assumes_a_role(data),
+        };
+        let sts = if needs_sts { self.sts_endpoint().await? } else { None };
         let http = self.http.trusting(access.ca_bundle.as_ref())?;
         let region = Region::new(access.region.to_string());
         // Callers retry; retries in the SDK would multiply the attempts.
@@ -89,9 +109,10 @@ impl Connector {
             loader = loader.app_name(name);
         }
         loader = match secret {
-            None => loader.credentials_provider(credentials::ambient(&chain).await),
+            None => loader.credentials_provider(credentials::ambient(&chain, sts.as_deref()).await),
             Some((key, data)) => {
-                let made = credentials::from_secret(&data, &chain).map_err(|reason| {
+                let made = credentials::from_secret(&data, &chain, sts.as_deref());
+                let made = made.map_err(|reason| {
                     AwsError::invalid_access(messages::invalid_secret(key, reason))
                 })?;
                 loader
@@ -103,7 +124,7 @@ impl Connector {
 
         // This reads `AWS_ENDPOINT_URL` and `AWS_ENDPOINT_URL_EC2`, whatever the source of the credentials.
         let shared = quiet(loader.load()).await;
-        let mut config = Builder::from(&shared).interceptor(CompleteResponses);
+        let mut config = Builder::from(&shared).interceptor(CompleteResponses).interceptor(Fence);
         if let Some(endpoint) = &access.endpoint {
             config = config.endpoint_url(&**endpoint);
         }

@@ -24,6 +24,8 @@ pub(crate) struct Clients {
 
 struct Slot {
     access: CloudAccess,
+    /// The endpoint of STS: its client is part of the credentials.
+    sts: Option<Arc<str>>,
     client: Arc<OnceCell<Arc<Ec2>>>,
     used: Duration,
 }
@@ -34,8 +36,9 @@ impl Clients {
     }
 
     pub(crate) async fn get(&self, access: &CloudAccess) -> Result<Arc<Ec2>, AwsError> {
-        let now = (self.clock)();
-        let client = self.slot(access, now);
+        // If it cannot be read and is needed, connecting fails.
+        let sts = self.connector.sts_endpoint().await.ok().flatten();
+        let client = self.slot(access, sts, (self.clock)());
         client.get_or_try_init(async || self.connect(access).await.map(Arc::new)).await.cloned()
     }
 
@@ -45,9 +48,15 @@ impl Clients {
         self.connector.connect(access).await
     }
 
-    fn slot(&self, access: &CloudAccess, now: Duration) -> Arc<OnceCell<Arc<Ec2>>> {
+    fn slot(
+        &self,
+        access: &CloudAccess,
+        sts: Option<Arc<str>>,
+        now: Duration,
+    ) -> Arc<OnceCell<Arc<Ec2>>> {
         let mut slots = self.slots.lock();
-        if let Some(slot) = slots.iter_mut().find(|slot| slot.access == *access) {
+        let is_it = |slot: &&mut Slot| slot.access == *access && slot.sts == sts;
+        if let Some(slot) = slots.iter_mut().find(is_it) {
             slot.used = now;
             return Arc::clone(&slot.client);
         }
@@ -56,7 +65,8 @@ impl Clients {
             !is_old && now.saturating_sub(slot.used) < IDLE
         });
         let client = Arc::default();
-        slots.push(Slot { access: access.clone(), client: Arc::clone(&client), used: now });
+        let slot = Slot { access: access.clone(), sts, client: Arc::clone(&client), used: now };
+        slots.push(slot);
         client
     }
 }

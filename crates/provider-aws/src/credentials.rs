@@ -1,7 +1,7 @@
 //! Credentials from a Secret or from the process. Nothing is written to disk or logged.
 //!
 //! A Secret has either an AWS configuration file under `credentials` (static keys, a session, roles, web identity) or
-//! a pair of keys; the file takes precedence.
+//! a pair of keys; the file takes precedence. Roles are assumed at STS, whose endpoint the cluster may set.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -39,28 +39,55 @@ pub(crate) struct FromSecret {
 pub(crate) fn from_secret(
     data: &SecretData,
     config: &ProviderConfig,
+    sts: Option<&str>,
 ) -> Result<FromSecret, &'static str> {
     if let Some(file) = text(data, FILE)? {
-        if lends_our_identity(file) {
-            return Err(messages::SECRET_LENDS_IDENTITY);
-        }
-        let files = in_memory(&unprefixed(file));
-        let provider = ProfileFileCredentialsProvider::builder()
-            .profile_files(files.clone())
-            .profile_name(PROFILE)
-            .configure(config)
-            .build();
-        return Ok(FromSecret { provider: shared(provider), files });
+        let file = unprefixed(file);
+        let of_identity =
+            if uses_our_identity(&file) { without_endpoints(&file) } else { file.clone() };
+        let provider = of_profile(in_memory(&of_identity, sts), config);
+        return Ok(FromSecret { provider, files: in_memory(&file, None) });
     }
     let (Some(id), Some(key)) = (text(data, KEY_ID)?, text(data, KEY)?) else {
         return Err(messages::SECRET_WITHOUT_CREDENTIALS);
     };
     let token = text(data, TOKEN)?.map(str::to_owned);
     let keys = Credentials::new(id, key, token, None, "Secret");
-    Ok(FromSecret { provider: shared(keys), files: in_memory("") })
+    Ok(FromSecret { provider: shared(keys), files: in_memory("", None) })
 }
 
-pub(crate) async fn ambient(config: &ProviderConfig) -> SharedCredentialsProvider {
+/// Whether the file of a Secret needs STS.
+pub(crate) fn assumes_a_role(data: &SecretData) -> bool {
+    let file = data.text(FILE).unwrap_or_default();
+    names(file).any(|name| name.eq_ignore_ascii_case("role_arn"))
+}
+
+/// Whether the process gets its credentials from STS, by variables as EKS and OpenShift set them.
+pub(crate) fn process_has_web_identity() -> bool {
+    web_identity_of_process().is_some()
+}
+
+/// The web identity in the variables of the process, as a configuration file.
+fn web_identity_of_process() -> Option<String> {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if variable("AWS_ACCESS_KEY_ID").is_some() {
+        return None;
+    }
+    let (role, token) = (variable("AWS_ROLE_ARN")?, variable("AWS_WEB_IDENTITY_TOKEN_FILE")?);
+    let session = variable("AWS_ROLE_SESSION_NAME").unwrap_or_else(|| "machinist".to_owned());
+    Some(format!(
+        "[default]\nrole_arn = {role}\nweb_identity_token_file = {token}\nrole_session_name = {session}\n"
+    ))
+}
+
+pub(crate) async fn ambient(
+    config: &ProviderConfig,
+    sts: Option<&str>,
+) -> SharedCredentialsProvider {
+    // The SDK's own chain has no way to set the endpoint.
+    if let (Some(sts), Some(file)) = (sts, web_identity_of_process()) {
+        return of_profile(in_memory(&file, Some(sts)), config);
+    }
     let metadata = imds::Client::builder()
         .configure(config)
         .max_attempts(1)
@@ -79,20 +106,43 @@ fn text<'a>(data: &'a SecretData, key: &str) -> Result<Option<&'a str>, &'static
     Ok(data.text(key).map(str::trim).filter(|value| !value.is_empty()))
 }
 
-/// Write access to a Secret must not suffice to send the process's own identity to an endpoint.
-fn lends_our_identity(file: &str) -> bool {
-    let mut names =
-        file.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name.trim());
-    let ours = |name: &str| {
-        ["web_identity_token_file", "credential_source"]
-            .iter()
-            .any(|ours| name.eq_ignore_ascii_case(ours))
-    };
-    names.clone().any(ours) && names.any(|name| name.eq_ignore_ascii_case("endpoint_url"))
+fn names(file: &str) -> impl Iterator<Item = &str> {
+    file.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name.trim())
 }
 
-fn in_memory(contents: &str) -> EnvConfigFiles {
-    EnvConfigFiles::builder().with_contents(EnvConfigFileKind::Credentials, contents).build()
+/// Whether roles are assumed with what belongs to the process: its token, or its credentials.
+fn uses_our_identity(file: &str) -> bool {
+    let ours = ["web_identity_token_file", "credential_source"];
+    names(file).any(|name| ours.iter().any(|ours| name.eq_ignore_ascii_case(ours)))
+}
+
+/// Write access to a Secret must not suffice to send the process's own identity to an endpoint. Calls of services with
+/// the resulting credentials may go there: their signatures are of no use elsewhere.
+fn without_endpoints(file: &str) -> String {
+    let is_endpoint =
+        |line: &str| names(line).any(|name| name.eq_ignore_ascii_case("endpoint_url"));
+    let lines: Vec<_> = file.lines().filter(|line| !is_endpoint(line)).collect();
+    lines.join("\n") + "\n"
+}
+
+/// The contents of a file. `endpoint` counts where they set none.
+fn in_memory(contents: &str, endpoint: Option<&str>) -> EnvConfigFiles {
+    let files = EnvConfigFiles::builder().with_contents(EnvConfigFileKind::Credentials, contents);
+    match endpoint {
+        None => files.build(),
+        Some(url) => {
+            let config = format!("[{PROFILE}]\nendpoint_url = {url}\n");
+            files.with_contents(EnvConfigFileKind::Config, config).build()
+        }
+    }
+}
+
+fn of_profile(files: EnvConfigFiles, config: &ProviderConfig) -> SharedCredentialsProvider {
+    let provider = ProfileFileCredentialsProvider::builder()
+        .profile_files(files)
+        .profile_name(PROFILE)
+        .configure(config);
+    shared(provider.build())
 }
 
 /// Turns `[profile x]` into `[x]`: users paste config files too, whose form the SDK does not accept here.
@@ -139,7 +189,7 @@ mod tests {
     }
 
     async fn credentials(data: &SecretData) -> Credentials {
-        let made = from_secret(data, &ProviderConfig::without_region()).unwrap();
+        let made = from_secret(data, &ProviderConfig::without_region(), None).unwrap();
         assert!(!format!("{made:?}").contains("wJalr"), "{made:?}");
         made.provider.provide_credentials().await.unwrap()
     }
@@ -168,7 +218,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let trace = folder.path().join("trace");
         let file = format!("[default]\ncredential_process = touch {}\n", trace.display());
-        let made = from_secret(&secret(&[(FILE, &file)]), &ProviderConfig::without_region());
+        let made = from_secret(&secret(&[(FILE, &file)]), &ProviderConfig::without_region(), None);
         made.unwrap().provider.provide_credentials().await.unwrap_err();
         assert!(!trace.exists());
     }
@@ -177,18 +227,23 @@ mod tests {
     fn invalid_secrets_are_refused_with_a_reason() {
         let config = ProviderConfig::without_region();
         for bad in [&[][..], &[(KEY_ID, "AKIA1")], &[(KEY_ID, "AKIA1"), (KEY, " \n")]] {
-            let reason = from_secret(&secret(bad), &config).unwrap_err();
+            let reason = from_secret(&secret(bad), &config, None).unwrap_err();
             assert!(reason.contains("aws_secret_access_key"), "{reason}");
         }
+        let binary = SecretData(BTreeMap::from([(FILE.to_owned(), vec![0xff])]));
+        assert_eq!(from_secret(&binary, &config, None).unwrap_err(), messages::SECRET_NOT_TEXT);
+    }
+
+    #[test]
+    fn endpoints_of_a_file_do_not_apply_to_the_identity_of_the_process() {
         for ours in ["web_identity_token_file = /token", "CREDENTIAL_SOURCE=Environment"] {
             let file = format!("[default]\nrole_arn = r\n{ours}\n[b]\n Endpoint_Url= http://x\n");
-            let reason = from_secret(&secret(&[(FILE, &file)]), &config).unwrap_err();
-            assert!(reason.contains("endpoint_url"), "{reason}");
-            let file = format!("[default]\nrole_arn = r\n{ours}\n# endpoint_url\n");
-            assert!(from_secret(&secret(&[(FILE, &file)]), &config).is_ok());
+            assert!(uses_our_identity(&file) && assumes_a_role(&secret(&[(FILE, &file)])));
+            let expected = format!("[default]\nrole_arn = r\n{ours}\n[b]\n");
+            assert_eq!(without_endpoints(&file), expected);
         }
-        let binary = SecretData(BTreeMap::from([(FILE.to_owned(), vec![0xff])]));
-        assert_eq!(from_secret(&binary, &config).unwrap_err(), messages::SECRET_NOT_TEXT);
+        let keys = "[default]\naws_access_key_id = a\n# role_arn\nendpoint_url = http://x\n";
+        assert!(!uses_our_identity(keys) && !assumes_a_role(&secret(&[(FILE, keys)])));
     }
 
     #[test]

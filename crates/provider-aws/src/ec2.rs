@@ -11,6 +11,7 @@ use machinist_aws_spec::InstanceType;
 use machinist_domain::retry::Classified;
 use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::metrics::{CallMetrics, NoMetrics};
+use machinist_provider::platform::NoPlatform;
 use machinist_provider::secret::SecretReader;
 
 use crate::client::Connector;
@@ -116,6 +117,7 @@ pub async fn all_types(
         metrics: Arc::new(NoMetrics),
         request_timeout: TypeTimings::default().request_timeout,
         http: Arc::default(),
+        platform: Arc::new(NoPlatform),
     };
     let mut types = connector.connect(access).await?.all_types().await?;
     types.sort_by(|a, b| a.name.cmp(&b.name));

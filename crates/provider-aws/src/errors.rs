@@ -8,6 +8,7 @@ use aws_sdk_sts::operation::assume_role::AssumeRoleError;
 use aws_sdk_sts::operation::assume_role_with_web_identity::AssumeRoleWithWebIdentityError;
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use machinist_domain::key::ObjectKey;
+use machinist_domain::permit::Expired;
 use machinist_domain::retry::{Category, Classified, Failure, Retry};
 
 use crate::messages;
@@ -20,7 +21,7 @@ const LONGEST_MESSAGE: usize = 300;
 #[expect(missing_docs, reason = "the names of the fields say it")]
 pub enum AwsError {
     NoSuchRegion(String),
-    /// Credentials, CA bundle or region cannot be used; no request was sent.
+    /// Credentials, CA bundle or region cannot be used, or the permit has expired; no request was sent.
     Access(Failure),
     Refused {
         operation: &'static str,
@@ -86,6 +87,9 @@ impl AwsError {
     {
         if let Some(cause) = find::<CredentialsError>(error) {
             return Self::credentials(cause, from_secret);
+        }
+        if let Some(expired) = find::<Expired>(error) {
+            return Self::access(Category::NotLeader, expired.to_string());
         }
         let status = error.raw_response().map_or(0, |response| response.status().as_u16());
         match (error.code(), status) {

@@ -9,6 +9,7 @@ mod credentials;
 mod ec2;
 mod errors;
 mod facts;
+mod fence;
 mod groups;
 mod machines;
 mod messages;

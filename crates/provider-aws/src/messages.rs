@@ -17,8 +17,6 @@ use crate::machines::tags::{MAX_TAGS, cluster_tags};
 pub(crate) const SECRET_WITHOUT_CREDENTIALS: &str =
     "key credentials, or keys aws_access_key_id and aws_secret_access_key, must be set";
 pub(crate) const SECRET_NOT_TEXT: &str = "values must be UTF-8 text";
-pub(crate) const SECRET_LENDS_IDENTITY: &str = "endpoint_url cannot be combined with web_identity_token_file or \
-     credential_source, because it would send the identity of this process to that endpoint";
 pub(crate) const NO_CERTIFICATE: &str = "the custom CA bundle has no valid certificate; \
      see ConfigMap openshift-config-managed/kube-cloud-config, key ca-bundle.pem";
 pub(crate) const NO_HOST_ID: &str = "the response contains no host id";
@@ -218,7 +216,6 @@ mod tests {
             AwsError::secret(&key, failure),
             AwsError::invalid_access(invalid_secret(&key, SECRET_WITHOUT_CREDENTIALS)),
             AwsError::invalid_access(invalid_secret(&key, SECRET_NOT_TEXT)),
-            AwsError::invalid_access(invalid_secret(&key, SECRET_LENDS_IDENTITY)),
             AwsError::invalid_access(NO_CERTIFICATE),
             AwsError::NoSuchRegion("eu-x-1".to_owned()),
             AwsError::invalid_access(not_opted_in("eu-x-1")),

@@ -16,12 +16,13 @@ use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::capacity::{CapacitySource, ObservedCapacity, Question};
 use machinist_provider::metrics::NoMetrics;
 use machinist_provider::parts::{CloudTimings, Parts};
-use machinist_provider::platform::NoPlatform;
+use machinist_provider::platform::Platform;
 use machinist_provider::secret::{SecretData, SecretReader};
 use machinist_provider_aws::{Ec2Types, TypeTimings};
-use machinist_testbed::aws::{AwsBed, Call};
+use machinist_testbed::aws::{AwsBed, Call, Transport};
 use machinist_testbed::poll::eventually;
 use machinist_testbed::process;
+use serde_json::value::RawValue;
 use tokio::process::Command;
 
 /// The file of a Secret, unless the environment names one.
@@ -39,6 +40,8 @@ async fn main() {
             let bed = AwsBed::start().await.unwrap();
             endpoints_and_identities(&bed).await;
             web_identity(&bed).await;
+            sts_of_the_cluster(&bed).await;
+            endpoint_in_a_secret(&bed).await;
             a_proxy(&bed).await;
             no_metadata_service().await;
             println!("test result: ok (environment)");
@@ -56,10 +59,18 @@ async fn ask(credentials: Credentials) -> ObservedCapacity {
             Box::pin(std::future::ready(Ok(data)))
         }
     }
+    struct Status(String);
+    impl Platform for Status {
+        fn status(&self) -> Pending<'_, Result<Option<Arc<RawValue>>, Failure>> {
+            let status = RawValue::from_string(self.0.clone()).unwrap();
+            Box::pin(std::future::ready(Ok(Some(Arc::from(status)))))
+        }
+    }
     let start = Instant::now();
+    let status = std::env::var("PLATFORM_STATUS").unwrap_or_else(|_| "{}".to_owned());
     let parts = Parts {
         secrets: Arc::new(OneSecret),
-        platform: Arc::new(NoPlatform),
+        platform: Arc::new(Status(status)),
         metrics: Arc::new(NoMetrics),
         clock: Arc::new(move || start.elapsed()),
         spawn: Arc::new(|task| drop(tokio::spawn(task))),
@@ -149,6 +160,50 @@ async fn web_identity(bed: &AwsBed) {
         assert_eq!(calls.last().unwrap().parameters["WebIdentityToken"], "a.b.c", "{what}");
     }
     assert_eq!(bed.front().calls_of("AssumeRoleWithWebIdentity").len(), 2);
+}
+
+/// OpenShift's Infrastructure may name the endpoint of STS.
+async fn sts_of_the_cluster(bed: &AwsBed) {
+    let endpoint = bed.endpoint_url();
+    let token = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(token.path(), "a.b.c").unwrap();
+    let path = token.path().to_str().unwrap();
+    let role = "arn:aws:iam::123456789012:role/machinist";
+    let file = format!("[default]\nrole_arn = {role}\nweb_identity_token_file = {path}\n");
+    let endpoints = format!(r#"[{{"name": "sts", "url": "{endpoint}"}}]"#);
+    let status = format!(r#"{{"aws": {{"serviceEndpoints": {endpoints}}}}}"#);
+    let before = bed.front().calls_of("AssumeRoleWithWebIdentity").len();
+    for (what, identity) in [
+        ("ask-ambient", vec![("AWS_ROLE_ARN", role), ("AWS_WEB_IDENTITY_TOKEN_FILE", path)]),
+        ("ask-secret", vec![("SECRET_FILE", file.as_str())]),
+    ] {
+        let places =
+            vec![("AWS_ENDPOINT_URL_EC2", endpoint.as_str()), ("PLATFORM_STATUS", &status)];
+        let printed = child(what, &[places, identity].concat()).await;
+        assert!(printed.contains("Present"), "{what}: {printed}");
+    }
+    assert_eq!(bed.front().calls_of("AssumeRoleWithWebIdentity").len(), before + 2);
+}
+
+/// An endpoint in a Secret is for services: the token of the process goes to STS only.
+async fn endpoint_in_a_secret(bed: &AwsBed) {
+    let sts = bed.endpoint_url();
+    let other = bed.another_front(Transport::Plain).await.unwrap();
+    let token = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(token.path(), "a.b.c").unwrap();
+    let file = format!(
+        "[default]\nrole_arn = arn:aws:iam::123456789012:role/machinist\n\
+         web_identity_token_file = {}\nendpoint_url = {}\n",
+        token.path().display(),
+        other.endpoint_url()
+    );
+    let environment = [("AWS_ENDPOINT_URL_STS", sts.as_str()), ("SECRET_FILE", &file)];
+    let before = bed.front().calls_of("AssumeRoleWithWebIdentity").len();
+    let printed = child("ask-secret", &environment).await;
+    assert!(printed.contains("Present"), "{printed}");
+    assert_eq!(bed.front().calls_of("AssumeRoleWithWebIdentity").len(), before + 1);
+    assert!(other.front().calls_of("AssumeRoleWithWebIdentity").is_empty());
+    assert_eq!(other.front().calls_of("DescribeInstanceTypes").len(), 1);
 }
 
 /// Clusters without direct internet access configure a proxy in the environment. The front is the proxy here.

@@ -28,5 +28,7 @@ pub mod spec;
 
 use std::pin::Pin;
 
+pub use machinist_domain::permit;
+
 /// A future that a trait object can return.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

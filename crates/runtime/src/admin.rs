@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -46,7 +46,7 @@ pub(crate) fn metrics_routes() -> Router<Arc<Shared>> {
 }
 
 pub(crate) fn health_routes() -> Router<Arc<Shared>> {
-    Router::new().route("/healthz", get(|| async { "ok\n" })).route("/readyz", get(ready))
+    Router::new().route("/healthz", get(healthy)).route("/readyz", get(ready))
 }
 
 pub(crate) async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
@@ -65,6 +65,17 @@ async fn metrics(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
             (StatusCode::OK, [("content-type", openmetrics)], text).into_response()
         }
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+/// As Kubernetes' own probes: `ok`, and the checks if one fails or with `?verbose`.
+async fn healthy(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Response {
+    let (healthy, details) = shared.health.describe();
+    let verbose = query.is_some_and(|query| query.starts_with("verbose"));
+    match healthy {
+        true if !verbose => "ok\n".into_response(),
+        true => details.into_response(),
+        false => (StatusCode::SERVICE_UNAVAILABLE, details).into_response(),
     }
 }
 

@@ -5,15 +5,18 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use machinist_domain::expiring::ExpiringMap;
 use parking_lot::Mutex;
 
 use crate::clock::SharedClock;
-use crate::tasks::Tasks;
+use crate::messages;
+use crate::tasks::{self, Tasks};
 
 /// Where the answers of a [`BatchCache`] come from.
 pub trait BatchSource: Send + Sync + 'static {
@@ -26,7 +29,7 @@ pub trait BatchSource: Send + Sync + 'static {
     /// What is cached.
     type Answer: Clone + Send;
 
-    /// One answer per query, in the same order; queries without one stay unknown. It must not panic, and must end.
+    /// One answer per query, in the same order; queries without one stay unknown, as after a panic. It must end.
     fn fetch<'a>(
         &'a self,
         lane: &'a Self::Lane,
@@ -192,7 +195,7 @@ impl<S: BatchSource> State<S> {
 impl<S: BatchSource> Inner<S> {
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let stop = self.tasks.stopping();
-        self.tasks.spawn(async move {
+        self.tasks.spawn("batch cache", async move {
             stop.run_until_cancelled(task).await;
         });
     }
@@ -203,17 +206,25 @@ impl<S: BatchSource> Inner<S> {
             let batch = self.state.lock().next_batch(lane, self.timings.size);
             let Some(batch) = batch else { return };
             let is_full = batch.len() >= self.timings.size;
-            self.fetch(lane, batch).await;
-            if !is_full {
+            let answered = self.fetch(lane, batch).await;
+            if !(is_full && answered) {
                 tokio::time::sleep(self.timings.pause).await;
             }
         }
     }
 
-    async fn fetch(self: &Arc<Self>, lane: &S::Lane, batch: Vec<Queued<S>>) {
+    /// Returns whether there were answers.
+    async fn fetch(self: &Arc<Self>, lane: &S::Lane, batch: Vec<Queued<S>>) -> bool {
         let batch = batch.into_iter().map(|queued| ((queued.key, queued.number), queued.query));
         let (numbers, queries): (Vec<_>, Vec<_>) = batch.unzip();
-        let mut answers = self.source.fetch(lane, &queries).await.into_iter();
+        // A provider that panics about one object must not stop the controllers of all others.
+        let fetch = async { self.source.fetch(lane, &queries).await };
+        let fetched = AssertUnwindSafe(fetch).catch_unwind().await;
+        if let Err(panic) = &fetched {
+            tracing::error!("{}", messages::fetch_panicked(queries.len(), &tasks::text(&**panic)));
+        }
+        let answered = fetched.is_ok();
+        let mut answers = fetched.unwrap_or_default().into_iter();
         {
             let mut state = self.state.lock();
             for (key, number) in numbers {
@@ -227,6 +238,7 @@ impl<S: BatchSource> Inner<S> {
             }
         }
         self.source.fetched(&queries);
+        answered
     }
 
     fn store(self: &Arc<Self>, state: &mut State<S>, key: S::Key, answer: S::Answer) {
@@ -283,6 +295,7 @@ mod tests {
             let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
             Box::pin(async move {
                 tokio::time::sleep(Duration::from_secs(1)).await;
+                assert!(!queries.iter().any(|query| query == "boom"), "a bug of the provider");
                 vec![number; queries.len()]
             })
         }
@@ -343,6 +356,20 @@ mod tests {
         wait().await;
         wait().await;
         assert_eq!(fixture.cache.get_stale(&"a".to_owned()), None, "it is swept");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn panicking_source_leaves_its_batch_unknown_and_the_cache_alive() {
+        let fixture = fixture();
+        for key in ["boom", "a", "b"] {
+            assert_eq!(fixture.look(key), None);
+        }
+        wait().await;
+        assert_eq!(fixture.source.fetched.load(Ordering::Relaxed), 3, "all are requeued");
+        assert_eq!((fixture.look("b"), fixture.look("a")), (Some(2), None));
+        wait().await;
+        assert_eq!(fixture.look("a"), Some(3), "it is fetched apart from the culprit");
+        assert_eq!(fixture.cache.0.tasks.panicked(), None);
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,19 +1,21 @@
-//! Publishes Events (`events.k8s.io/v1`) with a rate limit per object and reason.
+//! Publishes Events (`events.k8s.io/v1`, or of the core group where only these may be created) with a rate limit per
+//! object and reason.
 //!
 //! kube's `Recorder` is not used: it writes again for every repeat, has no rate limit, and bypasses the gateway. The
 //! name derives from object, reason and note, so no Event is written twice, not even after a restart or a lost answer.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use machinist_api::resource::{EVENTS, Resource};
+use machinist_api::resource::{CORE_EVENTS, EVENTS, Resource};
 use machinist_domain::expiring::ExpiringMap;
 use machinist_domain::hash::fnv1a;
 use machinist_domain::key::Uid;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::{EventNote, EventReason};
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::clock::SharedClock;
 use crate::metrics::Metrics;
@@ -33,6 +35,8 @@ pub struct Events {
     clock: SharedClock,
     metrics: Arc<Metrics>,
     identity: String,
+    /// Whether only Events of the core group may be created, as the last answer showed.
+    only_core: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -57,7 +61,8 @@ impl Events {
         metrics: Arc<Metrics>,
         identity: String,
     ) -> Self {
-        Self { published: Mutex::default(), window, clock, metrics, identity }
+        let only_core = AtomicBool::new(false);
+        Self { published: Mutex::default(), window, clock, metrics, identity, only_core }
     }
 
     /// Publishes an Event, unless it was published within the window.
@@ -79,7 +84,7 @@ impl Events {
         };
         let event = self.event(namespace, controller, regarding, note);
         let plan = format!("publish Event {reason} of {}", regarding.meta.key);
-        let (result, ended) = match writer.create_event(namespace, &event, &plan).await {
+        let (result, ended) = match self.create(writer, namespace, &event, &plan).await {
             Ok(Some(())) => ("written", Ok(())),
             Ok(None) => ("left-out", Ok(())),
             Err(error) if error.already_exists() => ("known", Ok(())),
@@ -90,6 +95,44 @@ impl Events {
         };
         self.metrics.event(reason, result);
         ended
+    }
+
+    /// Both groups have the same objects, each with a right of its own. The one that was allowed last is tried first.
+    async fn create(
+        &self,
+        writer: &Writer,
+        namespace: &str,
+        event: &Value,
+        plan: &str,
+    ) -> Result<Option<()>, WriteError> {
+        let core = self.only_core.load(Ordering::Relaxed);
+        let first = self.create_in(core, writer, namespace, event, plan).await;
+        if !first.as_ref().is_err_and(WriteError::is_forbidden) {
+            return first;
+        }
+        let second = self.create_in(!core, writer, namespace, event, plan).await;
+        if second.as_ref().is_err_and(WriteError::is_forbidden) {
+            return first;
+        }
+        if !self.only_core.swap(!core, Ordering::Relaxed) {
+            tracing::warn!("not allowed to create events.k8s.io Events; using core Events");
+        }
+        second
+    }
+
+    async fn create_in(
+        &self,
+        core: bool,
+        writer: &Writer,
+        namespace: &str,
+        event: &Value,
+        plan: &str,
+    ) -> Result<Option<()>, WriteError> {
+        if core {
+            writer.create_event(CORE_EVENTS, namespace, &core_form(event), &plan).await
+        } else {
+            writer.create_event(EVENTS, namespace, event, &plan).await
+        }
     }
 
     fn may_publish(&self, uid: &Uid, note: &EventNote) -> bool {
@@ -119,7 +162,7 @@ impl Events {
         controller: &'static str,
         regarding: Regarding<'_>,
         note: &EventNote,
-    ) -> serde_json::Value {
+    ) -> Value {
         let now = self.clock.now();
         let Regarding { resource, meta } = regarding;
         let subject: String = meta.key.name.chars().take(200).collect();
@@ -151,6 +194,24 @@ impl Events {
             },
         })
     }
+}
+
+/// The same Event with the field names of the core group.
+fn core_form(event: &Value) -> Value {
+    let mut core = event.clone();
+    core["apiVersion"] = CORE_EVENTS.api_version().into();
+    if let Value::Object(fields) = &mut core {
+        for (name, core_name) in [
+            ("note", "message"),
+            ("regarding", "involvedObject"),
+            ("reportingController", "reportingComponent"),
+        ] {
+            if let Some(value) = fields.remove(name) {
+                fields.insert(core_name.to_owned(), value);
+            }
+        }
+    }
+    core
 }
 
 fn topic(uid: &Uid, reason: EventReason) -> u64 {
@@ -196,6 +257,19 @@ mod tests {
         let regarding = Regarding { resource: EVENTS, meta: &meta };
         let event = events.event("ns", "test", regarding, &note("x"));
         assert_eq!(event["metadata"]["name"], "a.bbf4ad4b040260e1");
+    }
+
+    #[test]
+    fn core_events_have_the_same_content_under_the_older_names() {
+        let event = json!({
+            "apiVersion": "events.k8s.io/v1", "kind": "Event", "note": "x", "regarding": {"uid": "u"},
+            "reportingController": "machinist.dev/test", "reportingInstance": "me", "action": "Annotate",
+        });
+        let expected = json!({
+            "apiVersion": "v1", "kind": "Event", "message": "x", "involvedObject": {"uid": "u"},
+            "reportingComponent": "machinist.dev/test", "reportingInstance": "me", "action": "Annotate",
+        });
+        assert_eq!(core_form(&event), expected);
     }
 
     #[test]

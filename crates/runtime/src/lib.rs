@@ -3,7 +3,8 @@
 //! * Reconciling: [`controller`] (the trait and its driver), [`queue`], [`self_writes`].
 //! * Reading: [`cluster`] (clients), [`cache`] (informers), [`batch_cache`] (batched answers of cloud APIs).
 //! * Writing: [`writer`] (the one gateway), [`lease`] (leader election), [`events`].
-//! * Process: [`manager`], [`tasks`], [`shutdown`], [`clock`], [`timings`], [`metrics`], [`readiness`], [`admin`].
+//! * Process: [`manager`], [`tasks`], [`shutdown`], [`clock`], [`timings`], [`metrics`],
+//!   [`health`], [`readiness`], [`admin`].
 
 #![expect(missing_docs, reason = "names and fields that say what they are")]
 
@@ -14,6 +15,7 @@ pub mod clock;
 pub mod cluster;
 pub mod controller;
 pub mod events;
+mod health;
 pub mod lease;
 pub mod manager;
 mod messages;

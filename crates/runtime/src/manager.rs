@@ -15,10 +15,12 @@ use crate::cluster::Cluster;
 use crate::cluster::wait::wait_ready;
 use crate::controller::start::{Registration, Shared, Start};
 use crate::events::Events;
+use crate::health::Health;
 use crate::lease::elector::{Candidate, Elector};
 use crate::lease::{Leadership, LeaseCustom};
+use crate::messages;
 use crate::metrics::Metrics;
-use crate::tasks::Tasks;
+use crate::tasks::{TaskPanicked, Tasks};
 use crate::timings::Timings;
 use crate::user_agent::UserAgent;
 use crate::writer::Gateway;
@@ -38,6 +40,15 @@ pub struct Options {
     pub dry_run: bool,
     pub metrics_address: String,
     pub health_address: String,
+}
+
+/// Why the process ends without being told to.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    #[error(transparent)]
+    TaskPanicked(#[from] TaskPanicked),
 }
 
 /// The process.
@@ -70,6 +81,7 @@ impl Manager {
             events: Arc::new(Events::new(window, clock.clone(), metrics.clone(), identity)),
             metrics,
             readiness: Arc::default(),
+            health: Health::new(tasks.clone(), timings.stall),
             clock,
             timings,
             tasks,
@@ -82,26 +94,41 @@ impl Manager {
         &self.shared
     }
 
-    /// Runs the controllers until `stop`.
+    /// Runs the controllers until `stop`, or until a task panics.
     pub async fn run(
         self,
         controllers: Vec<Registration>,
         stop: CancellationToken,
-    ) -> Result<(), ListenError> {
+    ) -> Result<(), RunError> {
         self.serve().await?;
         let session = self.shared.control.session(UserAgent::START);
         let there = wait_ready(&session, &self.shared.timings);
-        if stop.run_until_cancelled(there).await.is_some() {
+        let control = async {
+            there.await;
             self.shared.readiness.api_answers();
-            self.control(controllers, &stop).await;
+        };
+        tokio::select! {
+            () = self.ended(&stop) => {}
+            () = control => self.control(controllers, &stop).await,
         }
         // A slow scraper must not delay the exit.
         let patience = self.shared.timings.stop_grace / 5;
         if tokio::time::timeout(patience, self.shared.tasks.stop()).await.is_err() {
             tracing::warn!("closed a slow connection to the admin server");
         }
+        if let Some(panicked) = self.shared.tasks.panicked() {
+            return Err(panicked.into());
+        }
         tracing::info!("stopped");
         Ok(())
+    }
+
+    /// A process whose task panicked stops as after a signal: other tasks finish their writes and release leases.
+    async fn ended(&self, stop: &CancellationToken) {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = self.shared.tasks.wait_panicked() => {}
+        }
     }
 
     async fn serve(&self) -> Result<(), ListenError> {
@@ -113,7 +140,9 @@ impl Manager {
         {
             if let Some(listener) = listener {
                 let routes = routes.with_state(shared.clone());
-                shared.tasks.spawn(admin::serve(listener, routes, shared.tasks.stopping()));
+                shared
+                    .tasks
+                    .spawn("admin server", admin::serve(listener, routes, shared.tasks.stopping()));
             }
         }
         Ok(())
@@ -121,19 +150,21 @@ impl Manager {
 
     /// Returns when all controllers have stopped and all leases are released.
     async fn control(&self, controllers: Vec<Registration>, stop: &CancellationToken) {
-        let (working, electing) = (Tasks::default(), Tasks::default());
+        let (working, electing) = (self.shared.tasks.group(), self.shared.tasks.group());
         for controller in controllers {
             let leadership = self.leadership(&controller, &electing);
             let workers = self.options.workers.get(controller.declaration.name).copied();
             let workers = workers.unwrap_or(controller.declaration.workers).max(1);
-            working.spawn((controller.start)(Start {
+            let start = Start {
                 shared: self.shared.clone(),
                 leadership,
                 workers,
                 stop: working.stopping(),
-            }));
+            };
+            let task = messages::controller_task(controller.declaration.name);
+            working.spawn(task, (controller.start)(start));
         }
-        stop.cancelled().await;
+        self.ended(stop).await;
         tracing::info!("stopping");
         working.stop().await;
         electing.stop().await;
@@ -155,7 +186,8 @@ impl Manager {
         };
         let elector = Elector::new(candidate, self.shared.clone(), duration);
         let leadership = elector.leadership();
-        electing.spawn(elector.run(electing.stopping()));
+        let task = messages::lease_task(controller.declaration.name);
+        electing.spawn(task, elector.run(electing.stopping()));
         leadership
     }
 }

@@ -1,4 +1,4 @@
-//! Texts of the runtime: errors of flags, of requests and of cloud calls, and the lines of `/readyz`.
+//! Texts of the runtime: errors of flags, of requests and of cloud calls, and the lines of `/healthz` and `/readyz`.
 
 use std::fmt::{self, Display};
 use std::io;
@@ -12,10 +12,19 @@ use machinist_domain::texts;
 use crate::cache::CacheState;
 use crate::cluster::ApiError;
 use crate::cluster::config::ConfigError;
+use crate::queue::Stalled;
+use crate::readiness::{LeaseView, Waiting};
 
 pub(crate) const NO_SERVICE: &str = "KUBERNETES_SERVICE_HOST and _PORT are not set";
 pub(crate) const API_ANSWERS: &str = "API server answers";
 pub(crate) const RUNS: &str = "runs";
+pub(crate) const READY: &str = "readyz check passed";
+pub(crate) const NOT_READY: &str = "readyz check failed";
+pub(crate) const TASKS_RUN: &str = "tasks run";
+
+const APPLY_CLUSTER_ROLE: &str = "apply the ClusterRole of this version (deploy/)";
+const APPLY_LEASE_ROLE: &str = "apply the Role for Leases of this version (deploy/)";
+const APPLY_CRDS: &str = "install it with: machinist crds | kubectl apply -f -";
 
 impl Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -24,7 +33,7 @@ impl Display for ConfigError {
                 write!(f, "{set} is set but {other} is not: set both or neither")
             }
             Self::Kubeconfig(flag, files, why) => write!(f, "{flag}: cannot use {files}: {why}"),
-            Self::InCluster(flag, why) => write!(f, "{flag}: in-cluster is not available: {why}"),
+            Self::InCluster(flag, why) => write!(f, "{flag}=in-cluster: {why}"),
             Self::Nothing(why) => write!(
                 f,
                 "no cluster found: $KUBECONFIG is not set, there is no ~/.kube/config, \
@@ -36,7 +45,7 @@ impl Display for ConfigError {
 
 texts! {
     pub(crate) fn missing_file(path: &Path) = "{} does not exist", path.display();
-    pub(crate) fn bad_address(error: impl Display) = "bad address: {error}";
+    pub(crate) fn bad_address(error: impl Display) = "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not a valid address: {error}";
     pub(crate) fn cannot_listen(flag: &str, address: &str, cause: &io::Error) =
         "cannot listen on {address}: {cause} ({flag}=0 disables it)";
     pub(crate) fn not_written(controller: &str) = "not written: controller {controller} does not hold its Lease";
@@ -45,7 +54,45 @@ texts! {
     pub(crate) fn not_called(controller: &str) = "not called: controller {controller} does not hold its Lease";
     pub(crate) fn no_answer_from_cloud(limit: &Duration) = "no answer from the cloud within {limit:?}";
     pub(crate) fn controller(name: &str, state: &str) = "controller {name} {state}";
-    pub(crate) fn waits_for(crd: &str) = "waits for {crd}";
+    pub(crate) fn task_panicked(task: &str, message: &str) =
+        "task \"{task}\" panicked: {message}; the process ends, because only a restart continues the task; \
+         report this bug with the log";
+    pub(crate) fn fetch_panicked(objects: usize, message: &str) =
+        "the provider panicked when {objects} objects were described, which stay unknown: {message}; this is a bug \
+         of the provider";
+    pub(crate) fn cache_task(resource: Resource) = "cache of {resource}";
+    pub(crate) fn lease_task(controller: &str) = "lease of controller {controller}";
+    pub(crate) fn controller_task(controller: &str) = "controller {controller}";
+    pub(crate) fn queue_works(controller: &str) = "queue of controller {controller} makes progress";
+}
+
+pub(crate) fn stalled(controller: &str, stalled: &Stalled) -> String {
+    match stalled {
+        Stalled::Busy(key, time) => {
+            let time = time.as_secs();
+            format!("queue of controller {controller}: a worker has reconciled {key} for {time}s")
+        }
+        Stalled::Untaken(key, time) => {
+            let time = time.as_secs();
+            format!(
+                "queue of controller {controller}: {key} is ready, and no worker has taken a key \
+                 for {time}s"
+            )
+        }
+    }
+}
+
+pub(crate) fn waits_for(what: &Waiting) -> String {
+    match what {
+        Waiting::Served(resource) => format!("waits for {}", resource.crd_name()),
+        Waiting::Missing(resource) => {
+            let crd = resource.crd_name();
+            format!("waits for {crd}: the CustomResourceDefinition is missing; {APPLY_CRDS}")
+        }
+        Waiting::Forbidden(resource, error) => {
+            format!("waits for {}: {error}; {APPLY_CLUSTER_ROLE}", resource.crd_name())
+        }
+    }
 }
 
 impl Display for ApiError {
@@ -61,22 +108,40 @@ impl Display for ApiError {
     }
 }
 
-/// The holder of a lease; empty if there is none.
-pub(crate) fn lease(controller: &str, lease: &ObjectKey, holder: &str, ours: bool) -> String {
-    match holder {
-        "" => format!("lease {lease} has no holder"),
-        holder if ours => format!("lease {lease} is held by {holder}, which is this process"),
-        holder => format!("lease {lease} is held by {holder}, so controller {controller} follows"),
+pub(crate) fn lease(controller: &str, lease: &ObjectKey, view: LeaseView<'_>) -> String {
+    let cure = |error: &ApiError| {
+        if error.is_forbidden() { format!("; {APPLY_LEASE_ROLE}") } else { String::new() }
+    };
+    match view {
+        LeaseView::Unread => format!("lease {lease} is not read yet"),
+        LeaseView::Unreadable(error) => {
+            format!("lease {lease} cannot be read: {error}{}", cure(error))
+        }
+        LeaseView::NotTaken(error) => {
+            format!("lease {lease} cannot be acquired: {error}{}", cure(error))
+        }
+        LeaseView::NoHolder => format!("lease {lease} has no holder"),
+        LeaseView::Ours(holder) => {
+            format!("lease {lease} is held by {holder}, which is this process")
+        }
+        LeaseView::HeldBy(holder) => {
+            format!("lease {lease} is held by {holder}, so controller {controller} follows")
+        }
     }
 }
 
-pub(crate) fn cache(resource: Resource, state: &CacheState) -> String {
+pub(crate) fn cache(resource: Resource, state: &CacheState, not_served: bool) -> String {
     let mut text = format!("cache of {resource} has {} objects", state.objects);
     if state.undecodable > 0 {
         text = format!("{text}, {} of which cannot be decoded", state.undecodable);
     }
     if let Some(error) = &state.trouble {
-        text = format!("{text}, failing: {error}");
+        text = format!("{text}; its last list or watch failed: {error}");
+        if error.is_forbidden() {
+            text = format!("{text}; {APPLY_CLUSTER_ROLE}");
+        } else if not_served {
+            text = format!("{text}; {APPLY_CRDS}");
+        }
     }
     text
 }
@@ -92,6 +157,11 @@ mod tests {
     const CONTROL: &str = "--control-kubeconfig";
     const TARGET: &str = "--target-kubeconfig";
 
+    fn refused(code: u16, reason: &str, message: &str) -> ApiError {
+        let (reason, message) = (reason.to_owned(), message.to_owned());
+        ApiError::Refused { code, reason, message, retry_after: None }
+    }
+
     #[test]
     fn messages() {
         let text = str::to_owned;
@@ -105,19 +175,25 @@ mod tests {
             ConfigError::Nothing(text(NO_SERVICE)),
         ];
         let requests = [
-            ApiError::Refused {
-                code: 403,
-                reason: text("Forbidden"),
-                message: text("machines is forbidden"),
-                retry_after: None,
-            },
+            refused(403, "Forbidden", "machines is forbidden"),
             ApiError::TimedOut(minute),
             ApiError::Disconnected(text("connection refused")),
             ApiError::NotUnderstood(text("expected value at line 1 column 1")),
         ];
         let key = ObjectKey::new("ns", "machinist");
-        let trouble = Some(text("the API server answered 403"));
-        let state = CacheState { synced: false, objects: 9, undecodable: 2, age: None, trouble };
+        let forbidden = refused(403, "Forbidden", "leases is forbidden");
+        let lost = ApiError::Disconnected(text("connection refused"));
+        let not_found =
+            refused(404, "NotFound", "the server could not find the requested resource");
+        let trouble = |error: &ApiError| CacheState {
+            synced: false,
+            objects: 9,
+            undecodable: 2,
+            age: None,
+            trouble: Some(error.clone()),
+        };
+        let waits = |what: Waiting| controller("machine", &waits_for(&what));
+        let busy = Stalled::Busy(key.clone(), minute);
         let mut rows: Vec<_> = configs.map(|error| ("stderr", error.to_string())).into();
         let port = io::Error::from(io::ErrorKind::AddrInUse);
         rows.push(("stderr", cannot_listen("--health-addr", ":9440", &port)));
@@ -128,14 +204,34 @@ mod tests {
             ("API request", recreated("UID in precondition: a, UID in object meta: b")),
             ("cloud call", not_called("machine")),
             ("cloud call", no_answer_from_cloud(&minute)),
+            ("`/healthz`", text(TASKS_RUN)),
+            ("`/healthz`, log, stderr", task_panicked(&cache_task(MACHINE_SETS), "a bug")),
+            ("`/healthz`, log, stderr", task_panicked(&lease_task("machine"), "a bug")),
+            ("`/healthz`, log, stderr", task_panicked(&controller_task("machine"), "a bug")),
+            ("log", fetch_panicked(3, "a bug")),
+            ("`/healthz`", queue_works("machine")),
+            ("`/healthz`", stalled("machine", &busy)),
+            ("`/healthz`", stalled("machine", &Stalled::Untaken(key.clone(), minute))),
             ("`/readyz`", text(API_ANSWERS)),
             ("`/readyz`", controller("machine", RUNS)),
-            ("`/readyz`", controller("machine", &waits_for("machines.machine.openshift.io"))),
-            ("`/readyz`", lease("machine", &key, "", false)),
-            ("`/readyz`", lease("machine", &key, "pod-1", true)),
-            ("`/readyz`", lease("machine", &key, "pod-2", false)),
-            ("`/readyz`", cache(MACHINE_SETS, &state)),
+            ("`/readyz`", waits(Waiting::Served(MACHINE_SETS))),
+            ("`/readyz`", waits(Waiting::Missing(MACHINE_SETS))),
+            ("`/readyz`", waits(Waiting::Forbidden(MACHINE_SETS, forbidden.clone()))),
+            ("`/readyz`", cache(MACHINE_SETS, &trouble(&forbidden), false)),
+            ("`/readyz`", cache(MACHINE_SETS, &trouble(&not_found), true)),
+            ("`/readyz`", text(READY)),
+            ("`/readyz`", text(NOT_READY)),
         ]);
+        let views = [
+            LeaseView::Unread,
+            LeaseView::Unreadable(&forbidden),
+            LeaseView::Unreadable(&lost),
+            LeaseView::NotTaken(&forbidden),
+            LeaseView::NoHolder,
+            LeaseView::Ours("pod-1"),
+            LeaseView::HeldBy("pod-2"),
+        ];
+        rows.extend(views.map(|view| ("`/readyz`", lease("machine", &key, view))));
         let rows: Vec<_> = rows.into_iter().map(|(place, text)| (place, "", text)).collect();
         insta::assert_snapshot!("messages", message_table(&rows));
     }

@@ -37,11 +37,21 @@ struct State {
     ready: VecDeque<ObjectKey>,
     /// In `ready`, or to be added when the worker that has the key is done.
     wanted: HashSet<ObjectKey>,
-    /// Keys that workers have, with the requests that changed objects caused meanwhile.
-    working: HashMap<ObjectKey, Vec<Request>>,
+    working: HashMap<ObjectKey, Working>,
+    /// Since when no worker has taken a key although one was ready; `None` if none is ready.
+    untaken: Option<Instant>,
+    has_workers: bool,
     later: BTreeSet<(Instant, ObjectKey)>,
     due: HashMap<ObjectKey, Instant>,
     failures: HashMap<ObjectKey, u32>,
+}
+
+/// A key that a worker has.
+#[derive(Debug)]
+struct Working {
+    since: Instant,
+    /// The requests that changed objects caused meanwhile.
+    requests: Vec<Request>,
 }
 
 #[derive(Debug)]
@@ -49,6 +59,15 @@ struct Request {
     cause: Revision,
     /// `None` means now.
     at: Option<Instant>,
+}
+
+/// A queue that makes no progress: the key, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stalled {
+    /// One worker has the key.
+    Busy(ObjectKey, Duration),
+    /// The key is the first that is ready, and no worker has taken one.
+    Untaken(ObjectKey, Duration),
 }
 
 impl Queue {
@@ -86,8 +105,8 @@ impl Queue {
         let mut state = self.state.lock();
         match (state.working.get_mut(key), cause) {
             // Which revisions the reconcile wrote is known when it ends. Beyond `ROOM` some request has another cause.
-            (Some(requests), Some(cause)) if requests.len() < ROOM => {
-                requests.push(Request { cause, at });
+            (Some(working), Some(cause)) if working.requests.len() < ROOM => {
+                working.requests.push(Request { cause, at });
             }
             _ => state.want_when(key, at),
         }
@@ -97,8 +116,8 @@ impl Queue {
 
     /// Drops the requests for `key` that the failed reconcile caused by its own writes.
     pub(crate) fn drop_self_caused(&self, key: &ObjectKey, writes: &SelfWrites) {
-        if let Some(requests) = self.state.lock().working.get_mut(key) {
-            requests.retain(|request| !writes.contains(&request.cause));
+        if let Some(working) = self.state.lock().working.get_mut(key) {
+            working.requests.retain(|request| !writes.contains(&request.cause));
         }
     }
 
@@ -146,10 +165,13 @@ impl Queue {
         loop {
             let wake_up = {
                 let mut state = self.state.lock();
-                state.ripen(Instant::now());
+                let now = Instant::now();
+                state.ripen(now);
                 if let Some(key) = state.ready.pop_front() {
+                    state.untaken = (!state.ready.is_empty()).then_some(now);
                     state.wanted.remove(&key);
-                    state.working.insert(key.clone(), Vec::new());
+                    let working = Working { since: now, requests: Vec::new() };
+                    state.working.insert(key.clone(), working);
                     if state.ready.is_empty() {
                         state.shrink();
                     } else {
@@ -168,15 +190,38 @@ impl Queue {
 
     pub(crate) fn done(&self, key: &ObjectKey) {
         let mut state = self.state.lock();
-        let requests = state.working.remove(key).unwrap_or_default();
+        let worked = state.working.remove(key);
         if state.wanted.contains(key) {
-            state.ready.push_back(key.clone());
+            state.push(key);
         }
-        for request in requests {
+        for request in worked.into_iter().flat_map(|worked| worked.requests) {
             state.want_when(key, request.at);
         }
         drop(state);
         self.changed.notify_one();
+    }
+
+    /// Whether workers take keys: those of a follower do not.
+    pub(crate) fn workers_run(&self, run: bool) {
+        let mut state = self.state.lock();
+        state.has_workers = run;
+        state.untaken = (!state.ready.is_empty()).then(Instant::now);
+    }
+
+    /// Whether a worker has had a key, or keys have been ready and untaken, for longer than `limit`. Time in suspend
+    /// does not count: workers stand still in it, too.
+    pub(crate) fn stalled(&self, limit: Duration) -> Option<Stalled> {
+        let (now, mut state) = (Instant::now(), self.state.lock());
+        state.ripen(now);
+        let late = |since: Instant| Some(now - since).filter(|time| *time > limit);
+        let oldest = state.working.iter().min_by_key(|(_, working)| working.since);
+        if let Some((key, working)) = oldest
+            && let Some(time) = late(working.since)
+        {
+            return Some(Stalled::Busy(key.clone(), time));
+        }
+        let time = state.untaken.filter(|_| state.has_workers).and_then(late)?;
+        Some(Stalled::Untaken(state.ready.front()?.clone(), time))
     }
 
     /// How many keys are queued, delayed ones included.
@@ -203,8 +248,13 @@ impl State {
             self.later.remove(&(at, key.clone()));
         }
         if self.wanted.insert(key.clone()) && !self.working.contains_key(key) {
-            self.ready.push_back(key.clone());
+            self.push(key);
         }
+    }
+
+    fn push(&mut self, key: &ObjectKey) {
+        self.ready.push_back(key.clone());
+        self.untaken.get_or_insert_with(Instant::now);
     }
 
     fn want_at(&mut self, key: &ObjectKey, at: Instant) {

@@ -1,14 +1,73 @@
 //! Readiness of the process: the details of `/readyz`.
+//!
+//! It is not ready while the API server has not answered, a cache has not been filled, or a right is missing for the
+//! caches or the Lease of a controller. A missing CustomResourceDefinition does not make it unready: the controller
+//! starts by itself, and the others of the process work meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use machinist_api::resource::CUSTOM_RESOURCE_DEFINITIONS;
+use machinist_api::resource::{CUSTOM_RESOURCE_DEFINITIONS, Resource};
 use machinist_domain::key::ObjectKey;
 use parking_lot::Mutex;
 
 use crate::cache::{AnyCache, Scope};
+use crate::cluster::ApiError;
 use crate::messages;
+
+/// The mark of a line. The first two are those of Kubernetes' probes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Passed,
+    /// It is tried again.
+    Failed,
+    /// A right or a CustomResourceDefinition is missing; the line names the cure.
+    NeedsAction,
+}
+
+impl Mark {
+    pub(crate) fn line(self, text: &str) -> String {
+        let mark = match self {
+            Self::Passed => "[+]",
+            Self::Failed => "[-]",
+            Self::NeedsAction => "[!]",
+        };
+        format!("{mark} {text}\n")
+    }
+}
+
+/// What a controller waits for before it starts.
+#[derive(Debug, Clone)]
+pub(crate) enum Waiting {
+    /// It is not known yet whether the kind is served.
+    Served(Resource),
+    Missing(Resource),
+    Forbidden(Resource, ApiError),
+}
+
+/// What is known about a Lease.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum LeaseView<'a> {
+    Unread,
+    Unreadable(&'a ApiError),
+    /// It has no holder, and this process may not take it.
+    NotTaken(&'a ApiError),
+    NoHolder,
+    Ours(&'a str),
+    HeldBy(&'a str),
+}
+
+impl LeaseView<'_> {
+    fn mark(self) -> Mark {
+        match self {
+            Self::Unreadable(error) | Self::NotTaken(error) if error.is_forbidden() => {
+                Mark::NeedsAction
+            }
+            Self::Unreadable(_) | Self::NotTaken(_) => Mark::Failed,
+            Self::Unread | Self::NoHolder | Self::Ours(_) | Self::HeldBy(_) => Mark::Passed,
+        }
+    }
+}
 
 #[derive(Debug, Default)]
 pub struct Readiness {
@@ -18,9 +77,9 @@ pub struct Readiness {
 #[derive(Debug, Default)]
 struct State {
     api_answers: bool,
-    waiting: BTreeMap<&'static str, String>,
+    waiting: BTreeMap<&'static str, Waiting>,
     running: BTreeSet<&'static str>,
-    leases: BTreeMap<&'static str, String>,
+    leases: BTreeMap<&'static str, (Mark, String)>,
     platform: Option<String>,
 }
 
@@ -29,8 +88,8 @@ impl Readiness {
         self.state.lock().api_answers = true;
     }
 
-    pub fn waits(&self, controller: &'static str, reason: String) {
-        self.state.lock().waiting.insert(controller, reason);
+    pub(crate) fn waits(&self, controller: &'static str, what: Waiting) {
+        self.state.lock().waiting.insert(controller, what);
     }
 
     pub fn runs(&self, controller: &'static str) {
@@ -39,16 +98,9 @@ impl Readiness {
         state.running.insert(controller);
     }
 
-    /// Shows the holder of a lease; an empty name means no holder.
-    pub fn lease_is_held(
-        &self,
-        controller: &'static str,
-        lease: &ObjectKey,
-        holder: &str,
-        ours: bool,
-    ) {
-        let text = messages::lease(controller, lease, holder, ours);
-        self.state.lock().leases.insert(controller, text);
+    pub(crate) fn lease(&self, controller: &'static str, lease: &ObjectKey, view: LeaseView<'_>) {
+        let text = messages::lease(controller, lease, view);
+        self.state.lock().leases.insert(controller, (view.mark(), text));
     }
 
     /// Shows platform and provider. They do not affect readiness.
@@ -56,54 +108,78 @@ impl Readiness {
         self.state.lock().platform = Some(what);
     }
 
-    /// Whether the process is ready, and one line per part. A controller that waits for a CustomResourceDefinition does
-    /// not make it unready, because it starts by itself.
+    /// Whether the process is ready, and one line per part.
     pub fn describe(&self, caches: &[Arc<dyn AnyCache>]) -> (bool, String) {
         let state = self.state.lock();
-        let mut text = String::new();
         let mut ready = state.api_answers;
-        line(&mut text, state.api_answers, messages::API_ANSWERS);
+        let mark = if state.api_answers { Mark::Passed } else { Mark::Failed };
+        let mut text = mark.line(messages::API_ANSWERS);
         for controller in &state.running {
-            line(&mut text, true, &messages::controller(controller, messages::RUNS));
+            text += &Mark::Passed.line(&messages::controller(controller, messages::RUNS));
         }
-        for (controller, reason) in &state.waiting {
-            line(&mut text, true, &messages::controller(controller, reason));
+        for (controller, what) in &state.waiting {
+            let mark = match what {
+                Waiting::Served(_) => Mark::Failed,
+                Waiting::Missing(_) | Waiting::Forbidden(..) => Mark::NeedsAction,
+            };
+            ready &= !matches!(what, Waiting::Forbidden(..));
+            text += &mark.line(&messages::controller(controller, &messages::waits_for(what)));
         }
         if let Some(platform) = &state.platform {
-            line(&mut text, true, platform);
+            text += &Mark::Passed.line(platform);
         }
-        for lease in state.leases.values() {
-            line(&mut text, true, lease);
+        for (mark, lease) in state.leases.values() {
+            ready &= *mark != Mark::NeedsAction;
+            text += &mark.line(lease);
         }
         for cache in caches {
-            let cache_state = cache.state();
             // A single object that is forbidden or not served concerns only its users.
             let optional = matches!(cache.scope(), Scope::Object(_))
                 // Only controllers that wait to start need definitions.
                 || (cache.resource() == CUSTOM_RESOURCE_DEFINITIONS && state.waiting.is_empty());
-            ready &= cache_state.synced || optional;
-            let what = messages::cache(cache.resource(), &cache_state);
-            line(&mut text, cache_state.synced, &what);
+            let (works, line) = describe_cache(&**cache);
+            ready &= works || optional;
+            text += &line;
         }
+        text += if ready { messages::READY } else { messages::NOT_READY };
+        text.push('\n');
         (ready, text)
     }
 }
 
-fn line(text: &mut String, good: bool, what: &str) {
-    text.push_str(if good { "[+] " } else { "[-] " });
-    text.push_str(what);
-    text.push('\n');
+/// Whether its controllers can work with the cache, and its line.
+fn describe_cache(cache: &dyn AnyCache) -> (bool, String) {
+    let state = cache.state();
+    let trouble = state.trouble.as_ref();
+    let forbidden = trouble.is_some_and(ApiError::is_forbidden);
+    let not_served = !matches!(cache.scope(), Scope::Object(_))
+        && trouble.is_some_and(|error| error.code() == Some(404));
+    let mark = match state.synced {
+        _ if forbidden || not_served => Mark::NeedsAction,
+        true => Mark::Passed,
+        false => Mark::Failed,
+    };
+    let line = mark.line(&messages::cache(cache.resource(), &state, not_served));
+    (state.synced && !forbidden, line)
 }
 
 #[cfg(test)]
 mod tests {
     use futures::future::BoxFuture;
-    use machinist_api::resource::{MACHINE_SETS, Resource, SECRETS};
+    use machinist_api::resource::{MACHINE_SETS, SECRETS};
     use machinist_domain::meta::Meta;
 
     use super::*;
     use crate::cache::CacheState;
-    use crate::cluster::ApiError;
+
+    fn forbidden() -> ApiError {
+        ApiError::Refused {
+            code: 403,
+            reason: "Forbidden".to_owned(),
+            message: "it is forbidden".to_owned(),
+            retry_after: None,
+        }
+    }
 
     struct Forbidden(Resource, Scope);
 
@@ -117,7 +193,7 @@ mod tests {
         }
 
         fn state(&self) -> CacheState {
-            let trouble = Some("the API server answered 403".to_owned());
+            let trouble = Some(forbidden());
             CacheState { synced: false, objects: 0, undecodable: 0, age: None, trouble }
         }
 
@@ -141,7 +217,7 @@ mod tests {
     fn ready(readiness: &Readiness, resource: Resource, scope: Scope) -> bool {
         let caches: [Arc<dyn AnyCache>; 1] = [Arc::new(Forbidden(resource, scope))];
         let (ready, text) = readiness.describe(&caches);
-        assert!(text.contains("[-] cache of") && text.contains("403"), "{text}");
+        assert!(text.contains("[!] cache of") && text.contains("403"), "{text}");
         ready
     }
 
@@ -149,7 +225,7 @@ mod tests {
     fn forbidden_definitions_matter_only_while_a_controller_waits() {
         let readiness = Readiness::default();
         readiness.api_answers();
-        readiness.waits("annotator", "waits for machinesets".to_owned());
+        readiness.waits("annotator", Waiting::Served(MACHINE_SETS));
         assert!(!ready(&readiness, CUSTOM_RESOURCE_DEFINITIONS, Scope::All));
         readiness.runs("annotator");
         assert!(ready(&readiness, CUSTOM_RESOURCE_DEFINITIONS, Scope::All));
@@ -162,5 +238,37 @@ mod tests {
         readiness.api_answers();
         assert!(ready(&readiness, SECRETS, Scope::Object(ObjectKey::new("ns", "aws"))));
         assert!(!ready(&readiness, SECRETS, Scope::All), "all of them are needed");
+    }
+
+    #[test]
+    fn missing_definition_needs_action_and_does_not_affect_readiness() {
+        let readiness = Readiness::default();
+        readiness.api_answers();
+        readiness.waits("machine", Waiting::Missing(MACHINE_SETS));
+        let (ready, text) = readiness.describe(&[]);
+        assert!(ready, "{text}");
+        assert!(text.contains("[!] controller machine waits for machinesets"), "{text}");
+        assert!(text.contains("machinist crds | kubectl apply"), "{text}");
+        readiness.waits("machine", Waiting::Forbidden(MACHINE_SETS, forbidden()));
+        assert!(!readiness.describe(&[]).0, "a right is missing");
+    }
+
+    #[test]
+    fn lease_without_the_right_to_it_is_not_shown_as_one_without_a_holder() {
+        let (readiness, lease) = (Readiness::default(), ObjectKey::new("ns", "machinist"));
+        readiness.api_answers();
+        let error = forbidden();
+        for view in [LeaseView::Unreadable(&error), LeaseView::NotTaken(&error)] {
+            readiness.lease("machine", &lease, view);
+            let (ready, text) = readiness.describe(&[]);
+            assert!(!ready && text.contains("[!] lease ns/machinist"), "{text}");
+            assert!(!text.contains("no holder") && text.contains("apply the Role"), "{text}");
+        }
+        let outage = ApiError::Disconnected("refused".to_owned());
+        readiness.lease("machine", &lease, LeaseView::Unreadable(&outage));
+        let (ready, text) = readiness.describe(&[]);
+        assert!(ready && text.contains("[-] lease ns/machinist"), "{text}");
+        readiness.lease("machine", &lease, LeaseView::HeldBy("pod-2"));
+        assert!(readiness.describe(&[]).1.contains("[+] lease ns/machinist is held by pod-2"));
     }
 }

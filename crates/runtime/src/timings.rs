@@ -15,8 +15,9 @@ pub struct Timings {
     pub list_page: Duration,
     /// The `timeoutSeconds` of a watch.
     pub watch: Duration,
-    /// How much longer a silent watch is kept open.
-    pub watch_slack: Duration,
+    /// A watch without a message for this long is reopened: its connection may be dead. API servers send a bookmark
+    /// every minute.
+    pub watch_silence: Duration,
     /// Between attempts to list or watch.
     pub reconnect: Backoff,
     /// Between attempts to reach an API server at the start.
@@ -27,6 +28,9 @@ pub struct Timings {
     pub retry: Backoff,
     /// The duration of a lease.
     pub lease: Duration,
+    /// A queue without progress for this long fails `/healthz`. Far longer than a reconcile takes whose requests all
+    /// use up their timeouts.
+    pub stall: Duration,
     /// The same Event about an object is not repeated within this time.
     pub event_window: Duration,
     /// The grace period of reconciles on shutdown. Then leases are released within half of it, and everything else
@@ -42,12 +46,13 @@ impl Default for Timings {
             cloud_call: seconds(60),
             list_page: seconds(60),
             watch: seconds(290),
-            watch_slack: seconds(30),
+            watch_silence: seconds(150),
             reconnect: Backoff { base: Duration::from_millis(500), max: seconds(30) },
             wait_for_api: Backoff { base: Duration::from_millis(500), max: seconds(10) },
             sync_period: seconds(600),
             retry: Backoff { base: seconds(1), max: seconds(300) },
             lease: seconds(120),
+            stall: seconds(1800),
             // As long as API servers usually keep Events: one that still applies is written again.
             event_window: seconds(3600),
             stop_grace: seconds(5),
@@ -64,12 +69,13 @@ impl Timings {
             cloud_call: self.cloud_call.mul_f64(factor),
             list_page: self.list_page.mul_f64(factor),
             watch: self.watch.mul_f64(factor),
-            watch_slack: self.watch_slack.mul_f64(factor),
+            watch_silence: self.watch_silence.mul_f64(factor),
             reconnect: self.reconnect.scaled(factor),
             wait_for_api: self.wait_for_api.scaled(factor),
             sync_period: self.sync_period.mul_f64(factor),
             retry: self.retry.scaled(factor),
             lease: self.lease.mul_f64(factor),
+            stall: self.stall.mul_f64(factor),
             event_window: self.event_window.mul_f64(factor),
             stop_grace: self.stop_grace.mul_f64(factor),
         }

@@ -7,6 +7,7 @@ pub mod aws;
 pub mod cluster;
 pub mod companions;
 pub mod crash;
+pub mod explore;
 pub mod faults;
 mod go_module;
 pub mod http;

@@ -1,13 +1,14 @@
 //! The cloud half: implements `machinist_provider::cloud` with calls to the hypervisor.
 //!
-//! Three things make it safe, and every provider needs them: the token comes from the Machine's uid and attempt, what
-//! is created was stored before, and "not found" is believed only after a while.
+//! Four things make it safe, and every provider needs them: the token comes from the Machine's uid and attempt, what
+//! is created was stored before, "not found" is believed only after a while, and the permit is checked directly before
+//! each change.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use machinist_domain::retry::{Category, Classified, Failure, Retry};
-use machinist_provider::Pending;
+use machinist_provider::{Pending, permit};
 use machinist_provider::cloud::absence::Absences;
 use machinist_provider::cloud::ownership::{Ownership, TAG_CLUSTER, TAG_MACHINE_UID};
 use machinist_provider::cloud::{
@@ -60,6 +61,7 @@ impl ExampleCloud {
         };
         // The guest may appear from now on.
         self.absences.forget(&machine.uid);
+        permit::check()?;
         let guest = self.hypervisor.create(token, flavour, tags(machine)).map_err(error)?;
         Ok(instance(&guest, Some(machine)))
     }
@@ -119,6 +121,7 @@ impl ExampleCloud {
             let message = format!("machine {} has no guest", machine.key);
             return Err(CloudError::new(ErrorClass::NotFound, message));
         };
+        permit::check()?;
         self.hypervisor.tag(&guest.id, tags(machine)).map_err(error)?;
         guest.tags.extend(tags(machine));
         Ok(instance(guest, Some(machine)))
@@ -127,6 +130,7 @@ impl ExampleCloud {
     fn delete_now(&self, machine: &MachineRef) -> Result<Deletion, CloudError> {
         let guests = self.of_machine(machine)?;
         for guest in guests.iter().filter(|guest| guest.exists) {
+            permit::check()?;
             self.hypervisor.delete(&guest.id).map_err(error)?;
         }
         match self.patience_left(machine, &guests) {

@@ -144,7 +144,7 @@ crate::named_enum! {
         RefreshFailed,
         /// AWS rejected a request.
         Refused,
-        /// Its EventRecycler was deleted, or switched to dry run.
+        /// Its EventRecycler was deleted.
         Cancelled,
     }
 }

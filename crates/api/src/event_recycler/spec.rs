@@ -22,7 +22,7 @@ use super::status::EventRecyclerStatus;
     derive = "PartialEq",
     status = "EventRecyclerStatus",
     printcolumn = r#"{"name":"Threshold","type":"integer","jsonPath":".spec.threshold",
-        "description":"How many events within the window are too many"}"#,
+        "description":"How many nodes, pods or events within the window are too many"}"#,
     printcolumn = r#"{"name":"Dry-Run","type":"boolean","jsonPath":".spec.dryRun",
         "description":"Whether recycles are only reported, not done"}"#,
     printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status",
@@ -44,7 +44,7 @@ pub struct EventRecyclerSpec {
     /// An event whose message contains one of these counts. Upper and lower case differ.
     #[schemars(length(min = 1, max = 100))]
     pub search_terms: Option<Vec<String>>,
-    /// The number of events in the window that triggers a recycle.
+    /// How many of what countBy names trigger a recycle, within the window.
     #[schemars(range(min = 1), extend("default" = 5))]
     pub threshold: Option<i32>,
     /// Dry run: only status and Events are written.
@@ -64,8 +64,14 @@ pub struct EventRecyclerSpec {
     /// How far back events count. 10m, by default.
     #[schemars(schema_with = "schema::duration")]
     pub window: Option<String>,
-    /// What is counted. Events, by default.
+    /// What is counted. Nodes, by default.
     pub count_by: Option<CountBy>,
+    /// How often one pod or node counts within the window, where countBy is Events. 10, by default.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_per_object: Option<i32>,
+    /// Whether an event about a pod that does not exist counts for the host that the event names. Everyone who may
+    /// create events can name any host. Default: false.
+    pub trust_event_host: Option<bool>,
     /// Which node groups may be recycled. All, by default.
     pub node_groups: Option<NodeGroupSelector>,
     /// How long a group is not recycled again. 1h, by default.
@@ -105,6 +111,10 @@ pub struct EventMatch {
     /// The event is about one of these kinds. Only events about Pods and Nodes lead to a node group. Both, by default.
     #[schemars(length(min = 1, max = 2))]
     pub involved_kinds: Option<Vec<InvolvedKind>>,
+    /// The event is reported by one of these components, such as kubelet: its reportingController, or source.component
+    /// where that is empty. The writer of an event sets both.
+    #[schemars(length(min = 1, max = 20))]
+    pub reporters: Option<Vec<String>>,
     /// The event is about an object in one of these namespaces. Events about Nodes have no namespace and do not match.
     #[schemars(length(min = 1, max = 100))]
     pub namespaces: Option<Vec<String>>,
@@ -145,12 +155,12 @@ pub enum InvolvedKind {
 /// What is counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum CountBy {
-    /// Every occurrence of every event.
-    #[default]
+    /// Every occurrence of every event, of each pod or node at most maxPerObject.
     Events,
     /// Different pods.
     Pods,
     /// Different nodes.
+    #[default]
     Nodes,
 }
 

@@ -44,6 +44,9 @@ pub const AUTHORITY_MACHINE_API: &str = "MachineAPI";
 pub const AUTHORITY_CLUSTER_API: &str = "ClusterAPI";
 pub const AUTHORITY_MIGRATING: &str = "Migrating";
 
+/// OpenShift's feature gate for the migration of machines to Cluster API.
+pub const GATE_MIGRATION: &str = "MachineAPIMigration";
+
 pub const DELETE_POLICY_RANDOM: &str = "Random";
 pub const DELETE_POLICY_NEWEST: &str = "Newest";
 pub const DELETE_POLICY_OLDEST: &str = "Oldest";

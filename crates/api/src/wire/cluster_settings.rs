@@ -1,9 +1,10 @@
-//! Cluster-wide settings: ConfigMaps with certificates, Infrastructures, and the Leases of other controllers.
+//! Cluster-wide settings: ConfigMaps with certificates, Infrastructures, FeatureGates, and the Leases of other
+//! controllers.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::{Metadata, Object, Raw};
+use super::{Metadata, Object, Raw, lenient};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -58,4 +59,27 @@ pub struct AwsPlatformStatus {
 pub struct ServiceEndpoint {
     pub name: String,
     pub url: String,
+}
+
+pub type FeatureGate = Object<IgnoredAny, FeatureGateStatus>;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FeatureGateStatus {
+    /// One entry per version of OpenShift; several during an upgrade.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub feature_gates: Vec<VersionGates>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct VersionGates {
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub enabled: Vec<GateName>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct GateName {
+    pub name: String,
 }

@@ -23,6 +23,8 @@ pub struct Event {
     pub kind: String,
     #[serde(deserialize_with = "lenient::or_default")]
     pub source: EventSource,
+    /// The component that reports it; `reportingController` of `events.k8s.io`.
+    pub reporting_component: String,
     /// The writer (new generation); for a kubelet, its node.
     pub reporting_instance: String,
     pub count: Option<i32>,
@@ -47,6 +49,7 @@ pub struct InvolvedObject {
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct EventSource {
+    pub component: String,
     pub host: String,
 }
 

@@ -18,8 +18,9 @@ mod selector;
 mod tests;
 
 pub use cluster_settings::{
-    AwsPlatformStatus, CertificatesConfigMap, CertificatesData, Infrastructure,
-    InfrastructureStatus, Lease, LeaseSpec, PlatformStatus, ServiceEndpoint,
+    AwsPlatformStatus, CertificatesConfigMap, CertificatesData, FeatureGate, FeatureGateStatus,
+    GateName, Infrastructure, InfrastructureStatus, Lease, LeaseSpec, PlatformStatus,
+    ServiceEndpoint, VersionGates,
 };
 pub use condition::Condition;
 pub use event::{Event, EventSeries, EventSource, InvolvedObject};

@@ -109,8 +109,7 @@ impl Found {
             self.when(!(1..=128).contains(&length), &name, messages::TAG_NAME);
             let reserved = tag.name.to_ascii_lowercase().starts_with("aws:");
             self.when(reserved, &name, messages::RESERVED_TAG);
-            let long = tag.value.chars().count() > 256;
-            self.one(long, &format!("{path}[{at}].value"), || messages::longest(256));
+            self.longest(tag.value.chars().count(), 256, &format!("{path}[{at}].value"));
         }
     }
 
@@ -139,15 +138,25 @@ impl Found {
                 required_or(&secret.name, messages::SECRET)
             });
         }
-        let wrong = config.key_name.as_ref().is_some_and(|name| !(1..=255).contains(&name.len()));
-        self.when(wrong, "keyName", messages::KEY_PAIR);
-        let wrong = config.placement_group_name.len() > 255;
-        self.one(wrong, "placementGroupName", || messages::longest(255));
+        if let Some(length) = config.key_name.as_ref().map(String::len) {
+            let wrong = !(1..=255).contains(&length);
+            self.one(wrong, "keyName", || messages::got(messages::KEY_PAIR, length));
+        }
+        self.longest(config.placement_group_name.len(), 255, "placementGroupName");
+    }
+
+    fn longest(&mut self, length: usize, most: usize, path: &str) {
+        self.one(length > most, path, || messages::got(&messages::longest(most), length));
+    }
+
+    /// Counts that EC2 takes as 32 bits.
+    fn count(&mut self, count: i64, path: &str) {
+        let wrong = i32::try_from(count).is_err() || count < 0;
+        self.one(wrong, path, || messages::got(messages::NEGATIVE, count));
     }
 
     fn network(&mut self, config: &ProviderConfig) {
-        let index = config.device_index;
-        self.when(i32::try_from(index).is_err() || index < 0, "deviceIndex", messages::NEGATIVE);
+        self.count(config.device_index, "deviceIndex");
         self.choice(&config.network_interface_type, "networkInterfaceType", &["ENA", "EFA"]);
         for (at, group) in config.security_groups.iter().enumerate() {
             let path = format!("securityGroups[{at}]");
@@ -177,8 +186,9 @@ impl Found {
             messages::between(sizes.start(), format_args!("{} GiB{of}", sizes.end()))
         });
         self.choice(ebs.kind().unwrap_or(""), &field("volumeType"), &VOLUME_TYPES);
-        let wrong = ebs.iops.is_some_and(|iops| i32::try_from(iops).is_err() || iops < 0);
-        self.when(wrong, &field("iops"), messages::NEGATIVE);
+        if let Some(iops) = ebs.iops {
+            self.count(iops, &field("iops"));
+        }
         let bare =
             matches!(ebs.kind(), Some("io1" | "io2")) && ebs.iops.is_none_or(|iops| iops == 0);
         self.when(bare, &field("iops"), messages::NO_IOPS);
@@ -247,7 +257,7 @@ impl Found {
                 self.when(wrong, path, messages::DYNAMIC_AFFINITY);
             }
             "DedicatedHost" => {}
-            _ => self.when(true, path, messages::AFFINITY),
+            other => self.one(true, path, || required_or(other, messages::AFFINITY)),
         }
         if let Some(dedicated) = &host.dedicated_host {
             self.dedicated(dedicated);

@@ -86,9 +86,13 @@ impl Stage {
             });
             requests.push(Outgoing::create(PODS.collection_path(Some(NAMESPACE)), &body));
         }
-        let patient = json!({"searchTerms": [BAD], "threshold": 1_000_000_000, "window": "1h"});
+        let patient = json!({
+            "searchTerms": [BAD], "threshold": 1_000_000_000, "window": "1h", "countBy": "Events",
+            "maxPerObject": 1_000_000,
+        });
         let quick = json!({
             "searchTerms": [SUDDEN], "threshold": 1, "window": "2s", "coolDown": "1s", "dryRun": true,
+            "countBy": "Events",
         });
         for (name, spec) in [(PATIENT, patient), (QUICK, quick)] {
             let body = json!({

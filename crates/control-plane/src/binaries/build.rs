@@ -131,7 +131,7 @@ impl GoModule {
         let mut tail: Vec<&str> = text.lines().rev().take(5).collect();
         tail.reverse();
         let command = arguments.first().copied().unwrap_or_default();
-        bail!(messages::go_failed(command, &tail));
+        bail!(messages::go_failed(command, output.status, &tail));
     }
 }
 

@@ -1,4 +1,4 @@
-use machinist_api::resource::{INFRASTRUCTURES, MACHINE_SETS};
+use machinist_api::resource::{FEATURE_GATES, INFRASTRUCTURES, MACHINE_SETS};
 use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
 
@@ -17,6 +17,9 @@ pub const DECLARATION: Declaration = Declaration {
         Read::new(INFRASTRUCTURES, WATCH).named(&["cluster"]).because(
             "OpenShift: custom endpoints of AWS. Not requested where the kind is not served.",
         ),
+        Read::new(FEATURE_GATES, WATCH)
+            .named(&["cluster"])
+            .because("OpenShift: whether Cluster API may manage machines, too."),
     ],
     writes: WRITES,
     conditions: &[],

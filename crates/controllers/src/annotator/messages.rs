@@ -50,11 +50,13 @@ pub(super) fn catalogue_used(failure: &Failure) -> String {
 pub(super) fn refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::UnknownType { instance_type, provider } => format!(
-            "Instance type {instance_type:?} is unknown to provider {provider}; annotations are unchanged"
+            "Instance type {instance_type:?} is unknown to provider {provider}, so annotations are unchanged; correct \
+             the instance type or the region in the provider spec"
         ),
         Refusal::NoCapacities { provider } => {
             format!(
-                "Provider {provider} reports no instance type capacities; annotations are unchanged"
+                "Provider {provider} reports no instance type capacities, so annotations are unchanged; set the \
+                 capacity.cluster-autoscaler.kubernetes.io/ annotations by hand"
             )
         }
         Refusal::BadSpec(SpecError::Missing) => {

@@ -41,6 +41,7 @@ use self::report::report;
 use self::snapshot::Snapshot;
 use crate::cloud_access::{CloudAccessResolver, SecretScope};
 use crate::kinds::{MachineSetState, MachineSets, State};
+use crate::migration::MigrationGate;
 use crate::openshift::{OpenShift, Rival};
 
 #[derive(Debug, Clone)]
@@ -48,8 +49,8 @@ pub struct Settings {
     pub options: Options,
     /// Where capacities come from, by the name of the provider.
     pub capacities: HashMap<&'static str, Capacities>,
-    /// Whether to leave objects alone that another machine API manages.
-    pub obey_migration: bool,
+    /// The feature gate MachineAPIMigration, if a flag sets it: whether `authoritativeAPI` is obeyed.
+    pub migration: Option<bool>,
     pub secrets: SecretScope,
 }
 
@@ -59,6 +60,7 @@ pub struct Annotator<S: State = Arc<MachineSetState>> {
     sets: Arc<Cache<MachineSets<S>>>,
     access: CloudAccessResolver<MachineSets<S>>,
     rival: Rival,
+    migration: MigrationGate,
     settings: Settings,
     metrics: Arc<AnnotatorMetrics>,
 }
@@ -84,8 +86,9 @@ impl<S: State> Annotator<S> {
                 }
             }));
         }
+        let migration = MigrationGate::new(shared, &openshift, Self::NAME, settings.migration);
         let rival = Rival::new(shared, openshift);
-        Self { sets, access, rival, settings, metrics: shared.metrics.of() }
+        Self { sets, access, rival, migration, settings, metrics: shared.metrics.of() }
     }
 
     /// Closes the watches of unused Secrets, and drops the answers that were asked for with them.
@@ -111,6 +114,7 @@ impl<S: State> Controller for Annotator<S> {
 
     fn subscribe(&self, queue: &Arc<Queue>) {
         self.access.subscribe(queue);
+        self.migration.subscribe(queue, &self.sets);
     }
 
     async fn observe(&self, key: &ObjectKey) -> Result<Option<Snapshot<S>>, ApiError> {

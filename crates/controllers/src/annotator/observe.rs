@@ -12,6 +12,7 @@ use super::Annotator;
 use super::snapshot::{CloudAnswer, Decoded, Snapshot};
 use crate::cloud_access::CloudAccessError;
 use crate::kinds::{MachineSet, State};
+use crate::migration::Gate;
 
 pub(super) async fn observe<S: State>(
     annotator: &Annotator<S>,
@@ -20,22 +21,38 @@ pub(super) async fn observe<S: State>(
     annotator.release_secrets(key);
     let Some(entry) = annotator.sets.get_certain(key).await? else { return Ok(None) };
     let meta = entry.meta().clone();
+    let mut obey_migration = false;
     let content = match entry {
         Entry::Undecodable(object) => Err(object.error.clone()),
-        Entry::Known(set) => Ok(decoded(annotator, set).await),
+        Entry::Known(set) => {
+            obey_migration = obeys_migration(annotator, &set).await;
+            Ok(decoded(annotator, set, obey_migration).await)
+        }
     };
     let arch_only_labels = annotator.rival.is_alive().await;
     let options = Options { arch_only_labels, ..annotator.settings.options };
-    let obey_migration = annotator.settings.obey_migration;
     Ok(Some(Snapshot { meta, content, options, obey_migration }))
 }
 
-async fn decoded<S: State>(annotator: &Annotator<S>, set: Arc<MachineSet<S>>) -> Decoded<S> {
+/// Annotations do no harm, so a gate that is not known delays none: only a set that names the other API is left alone.
+async fn obeys_migration<S: State>(annotator: &Annotator<S>, set: &MachineSet<S>) -> bool {
+    match annotator.migration.get().await {
+        Ok(Gate::Off) => false,
+        Ok(Gate::On) => true,
+        Ok(Gate::Forbidden) | Err(_) => set.names_authority,
+    }
+}
+
+async fn decoded<S: State>(
+    annotator: &Annotator<S>,
+    set: Arc<MachineSet<S>>,
+    obey_migration: bool,
+) -> Decoded<S> {
     let capacities = set.provider.and_then(|name| annotator.settings.capacities.get(name));
     let catalogue = capacities.and_then(|capacities| capacities.catalogue);
     let cloud = capacities.and_then(|capacities| capacities.cloud.as_deref());
     // `decide` ignores these sets, so no request is made for them.
-    let elsewhere = annotator.settings.obey_migration && set.managed_elsewhere;
+    let elsewhere = obey_migration && set.managed_elsewhere;
     let cloud = match cloud {
         None if catalogue.is_none() => CloudAnswer::NotSupported,
         Some(cloud) if !set.meta.deleting && !elsewhere => ask(annotator, cloud, &set).await,

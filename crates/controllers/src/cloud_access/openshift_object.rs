@@ -12,7 +12,7 @@ use machinist_runtime::controller::start::Shared;
 
 use super::messages;
 use crate::first_list::{self, Target};
-use crate::kinds::Infrastructures;
+use crate::kinds::{Certificates, Infrastructures};
 use crate::openshift::OpenShift;
 
 #[derive(Debug)]
@@ -27,6 +27,13 @@ pub(crate) struct OpenShiftObject<K: Kind> {
 impl OpenShiftObject<Infrastructures> {
     pub(crate) fn infrastructure(shared: &Arc<Shared>, openshift: &OpenShift) -> Self {
         Self::new(shared, openshift, ObjectKey::new("", "cluster"), Infrastructures)
+    }
+}
+
+impl OpenShiftObject<Certificates> {
+    pub(crate) fn certificates(shared: &Arc<Shared>, openshift: &OpenShift) -> Self {
+        let key = ObjectKey::new("openshift-config-managed", "kube-cloud-config");
+        Self::new(shared, openshift, key, Certificates)
     }
 }
 
@@ -61,7 +68,7 @@ impl<K: Kind + Copy> OpenShiftObject<K> {
         if is_new {
             opened(watch);
         }
-        let what = format!("{} {}", K::RESOURCE, self.key);
+        let what = format!("{} {}", K::RESOURCE.kind, self.key);
         let target = || Target::Other(what.clone());
         let patience = self.shared.timings.request;
         first_list::wait(watch, target, patience).await.map_err(|error| error.failure())?;

@@ -1,10 +1,13 @@
-//! Objects that determine access to a cloud (Secrets, certificates, endpoints), and the Lease of another annotator.
+//! Objects that determine access to a cloud (Secrets, certificates, endpoints), the Lease of another annotator, and
+//! OpenShift's feature gates.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use machinist_api::names::ANNOTATION_HOLDER;
-use machinist_api::resource::{CONFIG_MAPS, INFRASTRUCTURES, LEASES, Resource, SECRETS};
+use machinist_api::names::{ANNOTATION_HOLDER, GATE_MIGRATION};
+use machinist_api::resource::{
+    CONFIG_MAPS, FEATURE_GATES, INFRASTRUCTURES, LEASES, Resource, SECRETS,
+};
 use machinist_api::wire;
 use machinist_domain::meta::Meta;
 use machinist_runtime::cache::kind::Kind;
@@ -22,6 +25,9 @@ pub(crate) struct Certificates;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Infrastructures;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FeatureGates;
 
 #[derive(Debug)]
 pub(crate) struct Lease {
@@ -46,6 +52,14 @@ pub(crate) struct Infrastructure {
     /// The platform of the cluster, such as `AWS`; empty if it is not set.
     pub(crate) platform: Arc<str>,
     pub(crate) platform_status: Option<Arc<RawValue>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct FeatureGate {
+    pub(super) meta: Meta,
+    /// Whether MachineAPIMigration is enabled in any version that OpenShift lists. Which of them a controller outside
+    /// of OpenShift's release belongs to is not known, and an object of the other API must not be touched.
+    pub(crate) migration: bool,
 }
 
 impl Infrastructure {
@@ -112,6 +126,20 @@ impl Kind for Infrastructures {
     }
 }
 
+impl Kind for FeatureGates {
+    type Wire = wire::FeatureGate;
+    type Stored = FeatureGate;
+    const RESOURCE: Resource = FEATURE_GATES;
+
+    fn project(&self, wire: wire::FeatureGate) -> FeatureGate {
+        let mut enabled = wire.status.feature_gates.iter().flat_map(|version| &version.enabled);
+        FeatureGate {
+            meta: Meta::of(&wire.metadata),
+            migration: enabled.any(|gate| gate.name == GATE_MIGRATION),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -130,5 +158,20 @@ mod tests {
         let infrastructure = Infrastructures.project(serde_json::from_str(&wire).unwrap());
         assert_eq!(infrastructure.endpoint("ec2").as_deref(), Some("https://ec2"));
         assert_eq!(infrastructure.endpoint("iam"), None);
+    }
+
+    #[test]
+    fn a_gate_is_on_if_any_version_enables_it() {
+        let migration = |versions: serde_json::Value| {
+            let wire =
+                json!({"metadata": {"name": "cluster"}, "status": {"featureGates": versions}});
+            FeatureGates.project(serde_json::from_str(&wire.to_string()).unwrap()).migration
+        };
+        let (on, other) = (json!([{"name": "MachineAPIMigration"}]), json!([{"name": "Other"}]));
+        let old = json!({"version": "4.20.1", "enabled": null, "disabled": on});
+        assert!(!migration(json!(null)));
+        assert!(!migration(json!([old])));
+        assert!(!migration(json!([{"version": "4.21.0", "enabled": other}])));
+        assert!(migration(json!([old, {"version": "4.21.0", "enabled": on}])));
     }
 }

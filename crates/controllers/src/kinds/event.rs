@@ -16,6 +16,9 @@ use super::interner::name;
 /// The maximum length of the name of a Pod, Node or namespace, in bytes.
 const LONGEST_NAME: usize = 253;
 
+/// The namespace of Events about objects without a namespace.
+const CLUSTER_EVENTS: &str = "default";
+
 /// The part of a message that is stored, in bytes: messages may have megabytes.
 const LONGEST_MESSAGE: usize = 4096;
 
@@ -32,6 +35,8 @@ pub struct EventDetails {
     pub message: Box<str>,
     pub reason: Arc<str>,
     pub kind: Arc<str>,
+    /// The component that claims to report it.
+    pub reporter: Arc<str>,
     pub involved: Involved,
     /// The host of the reporter: the Node's name, for a kubelet.
     pub host: Option<Arc<str>>,
@@ -69,12 +74,13 @@ impl Kind for Events {
         meta.key.namespace = name(&*meta.key.namespace);
         let series = wire.series.as_ref().map(|series| series.count);
         let count = series.max(wire.count).unwrap_or(1).max(1);
-        let about = involved(&wire.involved_object).map(|involved| about(wire, involved));
+        let involved = involved(&wire.involved_object, &meta.key.namespace);
+        let about = involved.map(|involved| about(wire, involved));
         Event { meta, count: count.unsigned_abs(), about: about.map(Box::new) }
     }
 }
 
-fn involved(involved: &wire::InvolvedObject) -> Option<Involved> {
+fn involved(involved: &wire::InvolvedObject, namespace: &str) -> Option<Involved> {
     let longest = involved.name.len().max(involved.namespace.len());
     if involved.name.is_empty() || longest > LONGEST_NAME {
         return None;
@@ -85,7 +91,8 @@ fn involved(involved: &wire::InvolvedObject) -> Option<Involved> {
             name: involved.name.as_str().into(),
             uid: Some(&involved.uid).filter(|uid| !uid.is_empty()).map(|uid| hash_of(uid)),
         }),
-        "Node" => Some(Involved::Node(name(&involved.name))),
+        // The API server accepts a Node in an Event of any namespace, if the Event says that it is in there.
+        "Node" if namespace == CLUSTER_EVENTS => Some(Involved::Node(name(&involved.name))),
         _ => None,
     }
 }
@@ -94,6 +101,8 @@ fn about(wire: wire::Event, involved: Involved) -> EventDetails {
     // New kubelets have the Node's name in `reportingInstance`.
     let host = [wire.source.host, wire.reporting_instance].into_iter().find(|it| !it.is_empty());
     let host = host.filter(|host| host.len() <= LONGEST_NAME);
+    let reporter = [wire.reporting_component, wire.source.component];
+    let reporter = reporter.iter().find(|it| !it.is_empty()).map_or("", String::as_str);
     let created = wire.metadata.creation_timestamp;
     let observed = wire.series.and_then(|series| series.last_observed_time);
     let first = wire.first_timestamp.or(wire.event_time);
@@ -103,6 +112,7 @@ fn about(wire: wire::Event, involved: Involved) -> EventDetails {
         message: beginning(&wire.message, LONGEST_MESSAGE).into(),
         reason: name(beginning(&wire.reason, LONGEST_NAME)),
         kind: name(beginning(&wire.kind, LONGEST_NAME)),
+        reporter: name(beginning(reporter, LONGEST_NAME)),
         involved,
         host: host.map(name),
         first: seconds(first.or(last)),
@@ -123,7 +133,7 @@ mod tests {
     fn read(more: &Value) -> Event {
         let mut object = json!({
             "metadata": {
-                "name": "p.1", "namespace": "ns", "uid": "e", "resourceVersion": "7",
+                "name": "p.1", "namespace": "default", "uid": "e", "resourceVersion": "7",
                 "creationTimestamp": "2026-11-16T01:00:00Z",
             },
             "involvedObject": {"kind": "Pod", "namespace": "ns", "name": "p", "uid": "u"},
@@ -175,6 +185,34 @@ mod tests {
         }
         let node = about(&json!({"involvedObject": {"kind": "Node", "name": "n1", "uid": "n1"}}));
         assert_eq!(node.involved, Involved::Node("n1".into()));
+    }
+
+    /// The API server accepts both: it compares the two namespaces and not the kind.
+    #[test]
+    fn a_node_is_named_by_events_of_the_default_namespace_only() {
+        let node = |namespace: &str| {
+            let mut object = json!({
+                "metadata": {"name": "n", "namespace": namespace},
+                "involvedObject": {"kind": "Node", "name": "n1"},
+            });
+            if namespace != CLUSTER_EVENTS {
+                object["involvedObject"]["namespace"] = json!(namespace);
+            }
+            Events.project(serde_json::from_value(object).unwrap()).about.is_some()
+        };
+        assert!(node(CLUSTER_EVENTS) && !node("team-a") && !node("kube-system"));
+    }
+
+    #[test]
+    fn the_reporter_is_that_of_either_event_api() {
+        for (more, reporter) in [
+            (json!({"source": {"component": "kubelet"}}), "kubelet"),
+            (json!({"reportingComponent": "kubelet", "source": {}}), "kubelet"),
+            (json!({"reportingComponent": "a", "source": {"component": "b"}}), "a"),
+            (json!({"reportingComponent": null, "source": null}), ""),
+        ] {
+            assert_eq!(&*about(&more).reporter, reporter, "{more}");
+        }
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct MachineSet<S = Arc<MachineSetState>> {
     pub annotations: Arc<Current>,
     /// Whether another machine API manages it, or neither during a migration.
     pub managed_elsewhere: bool,
+    /// Whether its status names the API that manages it, or says that it is paused.
+    pub names_authority: bool,
     pub state: S,
 }
 
@@ -80,21 +82,25 @@ impl<S: State> Kind for MachineSets<S> {
         let raw = wire.spec.template.spec.parts.provider_spec.value.as_deref();
         let shape = raw.map_or(Err(SpecError::Missing), |raw| self.specs.shape(raw));
         let current = Current::read(|name| wire.metadata.annotations.get(name).map(String::as_str));
+        let (managed_elsewhere, names_authority) = authority(&wire.status);
         MachineSet {
             meta,
             provider: raw.and_then(|raw| self.specs.provider(raw)),
             shape: shape.map(|shape| self.intern_shape(shape)).map_err(Box::new),
             annotations: self.annotations.intern(Arc::new(current)),
-            managed_elsewhere: is_managed_elsewhere(&wire.status),
+            managed_elsewhere,
+            names_authority,
             state: S::read(wire),
         }
     }
 }
 
-fn is_managed_elsewhere(status: &wire::MachineSetStatus) -> bool {
+/// `managed_elsewhere` and `names_authority`.
+fn authority(status: &wire::MachineSetStatus) -> (bool, bool) {
     let mut conditions = status.conditions.iter();
     let paused = conditions.any(|one| one.kind == CONDITION_PAUSED && one.status == STATUS_TRUE);
-    paused || status.authoritative_api.as_deref() != Some(AUTHORITY_MACHINE_API)
+    let api = status.authoritative_api.as_deref().unwrap_or_default();
+    (paused || api != AUTHORITY_MACHINE_API, paused || !api.is_empty())
 }
 
 #[cfg(test)]

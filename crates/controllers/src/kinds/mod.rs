@@ -11,7 +11,9 @@ mod node;
 mod pod;
 mod taint;
 
-pub(crate) use cloud::{Certificates, Infrastructures, Lease, Leases, Secrets};
+pub(crate) use cloud::{
+    Certificates, FeatureGate, FeatureGates, Infrastructures, Lease, Leases, Secrets,
+};
 pub use event::Events;
 pub(crate) use event::{Event, EventDetails, Involved, hash_of};
 pub use event_recycler::{EventRecycler, EventRecyclers};
@@ -24,6 +26,7 @@ pub(crate) use machine_set::{
 pub use machine_set::{MachineSets, NoState, State};
 pub use node::Nodes;
 pub(crate) use node::{Node, Ready};
+pub(crate) use pod::Pod;
 pub use pod::Pods;
 pub(crate) use taint::Taint;
 
@@ -40,5 +43,5 @@ macro_rules! stored {
     };
 }
 
-stored!(cloud::CertificateMap, cloud::Infrastructure, Lease);
-stored!(Event, EventRecycler, Machine, Node, pod::Pod);
+stored!(cloud::CertificateMap, cloud::Infrastructure, FeatureGate, Lease);
+stored!(Event, EventRecycler, Machine, Node, Pod);

@@ -130,10 +130,19 @@ impl Executor<'_> {
                 if error.effect == Effect::NoneForThisAttempt {
                     controller.refused.lock().insert(meta.uid.clone(), attempt);
                 }
-                Outcome::CallFailed(Call::Create, error)
+                Outcome::CallFailed(Call::Create, self.recorded(error))
             }
             Err(outcome) => *outcome,
         }
+    }
+
+    /// The failure of a create call, with what the provider stores about it.
+    fn recorded(&self, error: CloudError) -> CloudError {
+        let now = self.controller.shared.clock.now();
+        let status = self.reach().and_then(|(machine, chosen)| {
+            chosen.cloud.failed_status(&machine.status, &error.message, now)
+        });
+        CloudError { status: status.map(Box::new), ..error }
     }
 
     async fn repair(&self) -> Outcome {

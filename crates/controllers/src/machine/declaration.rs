@@ -3,13 +3,14 @@ use machinist_api::names::{
     CONDITION_READY, CONDITION_TERMINABLE, LEASE_MACHINE,
 };
 use machinist_api::resource::{
-    DAEMON_SETS, INFRASTRUCTURES, MACHINES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS,
-    VOLUME_ATTACHMENTS,
+    DAEMON_SETS, FEATURE_GATES, INFRASTRUCTURES, MACHINES, NAMESPACES, NODES,
+    PERSISTENT_VOLUME_CLAIMS, PODS, VOLUME_ATTACHMENTS,
 };
 use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
 
 use super::metrics::MachineMetrics;
+use crate::inventory::Inventory;
 use crate::platform::metrics::PlatformMetrics;
 
 pub const DECLARATION: Declaration = Declaration {
@@ -32,6 +33,9 @@ pub const DECLARATION: Declaration = Declaration {
         Read::new(INFRASTRUCTURES, WATCH)
             .named(&["cluster"])
             .because("OpenShift: platform, tags, endpoints and the infrastructure name."),
+        Read::new(FEATURE_GATES, WATCH)
+            .named(&["cluster"])
+            .because("OpenShift: whether Cluster API may manage machines, too."),
         Read::new(NAMESPACES, &["get"])
             .named(&["kube-system"])
             .because("Its uid identifies the cluster where there is no infrastructure name."),
@@ -63,7 +67,10 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::ReconcileError,
         EventReason::Update,
     ],
-    metrics: |metrics| drop((metrics.of::<MachineMetrics>(), metrics.of::<PlatformMetrics>())),
+    metrics: |metrics| {
+        drop((metrics.of::<MachineMetrics>(), metrics.of::<PlatformMetrics>()));
+        drop(metrics.of::<Inventory>());
+    },
 };
 
 const WRITES: &[Write] = &[
@@ -113,7 +120,7 @@ const WRITES: &[Write] = &[
         MACHINES,
         &["status.conditions[Paused]", "status.authoritativeAPI"],
         "Read by OpenShift's migration to Cluster API. authoritativeAPI is set only if it is empty. \
-         Only with `--feature-gates=MachineAPIMigration=true`.",
+         Only with the feature gate MachineAPIMigration.",
     ),
     Write::status(
         MACHINES,

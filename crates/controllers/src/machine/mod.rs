@@ -8,6 +8,8 @@ mod act;
 mod decide;
 mod declaration;
 mod error;
+#[cfg(test)]
+mod exploration;
 mod failure_domains;
 mod instance_cache;
 mod late_node;
@@ -64,7 +66,10 @@ use crate::cloud_access::SecretScope;
 use crate::clouds::Clouds;
 use crate::clouds::cluster_identity::ClusterIdentity;
 use crate::drain::Drainer;
+use crate::inventory::Inventory;
 use crate::kinds::{Machines, Nodes};
+use crate::migration::MigrationGate;
+use crate::openshift::OpenShift;
 use crate::served::Field;
 
 #[derive(Debug, Clone)]
@@ -73,8 +78,8 @@ pub struct Settings {
     /// The name of the cluster in tags, unless OpenShift sets one; the uid of `kube-system` if `None`.
     pub cluster_id: Option<Arc<str>>,
     pub secrets: SecretScope,
-    /// Whether `authoritativeAPI` is obeyed.
-    pub obey_migration: bool,
+    /// The feature gate MachineAPIMigration, if a flag sets it: whether `authoritativeAPI` is obeyed.
+    pub migration: Option<bool>,
     pub timings: MachineTimings,
 }
 
@@ -95,7 +100,7 @@ pub struct MachineController {
     /// Whether it has `status.authoritativeAPI`.
     authority_field: Mutex<Field>,
     repairs: Arc<Repairs>,
-    obey_migration: bool,
+    migration: MigrationGate,
     metrics: Arc<MachineMetrics>,
     timings: MachineTimings,
     shared: Arc<Shared>,
@@ -104,9 +109,11 @@ pub struct MachineController {
 impl MachineController {
     pub fn new(shared: &Arc<Shared>, kind: Machines, settings: Settings) -> Self {
         let machines = shared.caches.open(&shared.control, shared.scope.clone(), kind);
+        shared.metrics.of::<Inventory>().machines(&machines);
         let cluster = shared.target.as_ref().unwrap_or(&shared.control);
         let nodes = shared.caches.open(cluster, Scope::All, Nodes);
-        let triggers = Triggers::new(shared, &machines, &nodes, settings.secrets);
+        let openshift = OpenShift::new(shared);
+        let triggers = Triggers::new(shared, &openshift, &machines, &nodes, settings.secrets);
         let (clock, machine_timings) = (&shared.clock, settings.timings);
         let (patience, requeue) = (shared.timings.cloud_call, triggers.access.requeue());
         Self {
@@ -141,7 +148,7 @@ impl MachineController {
             failure_fields: Mutex::default(),
             authority_field: Mutex::default(),
             repairs: Arc::new(Repairs::new(Arc::clone(clock), machine_timings)),
-            obey_migration: settings.obey_migration,
+            migration: MigrationGate::new(shared, &openshift, Self::NAME, settings.migration),
             metrics: shared.metrics.of(),
             timings: machine_timings,
             shared: Arc::clone(shared),
@@ -214,6 +221,7 @@ impl Controller for MachineController {
 
     fn subscribe(&self, queue: &Arc<Queue>) {
         self.triggers.subscribe(queue);
+        self.migration.subscribe(queue, &self.machines);
         let (instances, refused) = (self.instances.clone(), Arc::clone(&self.refused));
         let (drainer, metrics) = (Arc::clone(&self.drainer), Arc::clone(&self.metrics));
         let repairs = Arc::clone(&self.repairs);

@@ -36,10 +36,12 @@ pub(super) async fn observe(
 }
 
 async fn view(controller: &MachineController, machine: Arc<Machine>) -> Result<View, ApiError> {
+    let gate = controller.migration.get().await?;
+    let (obey_migration, authority_field) = gate.rules(*controller.authority_field.lock());
     let rules = Rules {
-        obey_migration: controller.obey_migration,
+        obey_migration,
         failure_fields: *controller.failure_fields.lock(),
-        authority_field: *controller.authority_field.lock(),
+        authority_field,
         timings: controller.timings,
     };
     let mut view = View {

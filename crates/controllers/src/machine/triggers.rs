@@ -27,17 +27,14 @@ pub(super) struct Triggers {
 impl Triggers {
     pub(super) fn new(
         shared: &Arc<Shared>,
+        openshift: &OpenShift,
         machines: &Arc<Cache<Machines>>,
         nodes: &Arc<Cache<Nodes>>,
         secrets: SecretScope,
     ) -> Self {
-        let access = CloudAccessResolver::new(
-            shared,
-            &OpenShift::new(shared),
-            secrets,
-            machines,
-            |machine| machine.shape().ok(),
-        );
+        let access = CloudAccessResolver::new(shared, openshift, secrets, machines, |machine| {
+            machine.shape().ok()
+        });
         Self {
             machines_by_node: machines_by_node(machines),
             nodes_by_provider_id: nodes_by_provider_id(nodes),

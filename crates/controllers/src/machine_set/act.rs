@@ -41,8 +41,8 @@ pub(super) async fn act(
         Plan::NoOp(_) | Plan::Refuse(_) => Ok(Outcome::Nothing),
         Plan::SetAuthority(authority) => executor.set_authority(*authority).await,
         Plan::Claim { adopt, release } => executor.claim(adopt, release).await,
-        Plan::MoveWindow { to } => executor.move_window(*to).await,
-        Plan::Create(ordinals) => executor.create(&view.set.spec, ordinals).await,
+        Plan::MoveWindow { to } => executor.move_window(&view.set, *to).await,
+        Plan::Create(ordinals) => executor.create(&view.set, ordinals).await,
         Plan::List => executor.list(&view.set).await,
         Plan::Delete(machines) => executor.delete(&view.set, machines).await,
     };
@@ -86,9 +86,14 @@ impl Executor<'_> {
         Ok(outcome)
     }
 
-    async fn move_window(&self, to: Window) -> Result<Outcome, Failure> {
+    async fn move_window(&self, set: &MachineSetState, to: Window) -> Result<Outcome, Failure> {
         let patch = json!({"metadata": {"annotations": {ANNOTATION_ORDINALS: to.to_string()}}});
-        self.patch_set(Part::Object, Guard::Version, patch).await
+        let moved = self.patch_set(Part::Object, Guard::Version, patch).await?;
+        if let (Outcome::Executed(_), Ok(from)) = (&moved, &set.window) {
+            let now = self.controller.clock.uptime();
+            self.controller.creations.moved(&self.set.uid, (*from, to), now);
+        }
+        Ok(moved)
     }
 
     async fn patch_set(&self, part: Part, guard: Guard, patch: Value) -> Result<Outcome, Failure> {
@@ -102,14 +107,15 @@ impl Executor<'_> {
     }
 
     /// In batches that double: if the first creation is rejected, the others are not sent.
-    async fn create(&self, spec: &MachineSetSpec, ordinals: &[u64]) -> Result<Outcome, Failure> {
-        let body = body(self.set, spec)?;
+    async fn create(&self, set: &MachineSetState, ordinals: &[u64]) -> Result<Outcome, Failure> {
+        let body = body(self.set, &set.spec)?;
         let mut executed = Executed::default();
         let (mut rest, mut batch) = (ordinals, 1);
         while !rest.is_empty() && executed.failure.is_none() {
             let (now, later) = rest.split_at(batch.min(rest.len()));
             let keys = now.iter().map(|ordinal| child(self.set, *ordinal)).collect();
-            let writes = concurrently(CREATIONS, keys, |key| self.create_one(key, &body)).await;
+            let create = |key| self.create_one(set, key, &body);
+            let writes = concurrently(CREATIONS, keys, create).await;
             if !executed.add(writes) {
                 return Ok(Outcome::DryRun);
             }
@@ -118,15 +124,23 @@ impl Executor<'_> {
         Ok(Outcome::Executed(executed))
     }
 
-    async fn create_one(&self, key: ObjectKey, body: &Value) -> Write {
-        let machines = &self.controller.machines;
+    async fn create_one(&self, set: &MachineSetState, key: ObjectKey, body: &Value) -> Write {
+        let Self { controller, .. } = self;
+        let machines = &controller.machines;
         match self.writer.create(machines, &key, body, self.plan).await {
             // An earlier attempt created it, or another user did. The next reconcile must see it in either case.
             Err(error) if error.already_exists() => match machines.read_live(&key).await {
                 Ok(_) => Write::Skipped,
                 Err(error) => Write::Failed(error.failure()),
             },
-            created => Write::of(&key, created),
+            created => {
+                let unanswered = created.as_ref().is_err_and(WriteError::may_have_happened);
+                if let (true, Ok(window)) = (unanswered, &set.window) {
+                    let now = controller.clock.uptime();
+                    controller.creations.unanswered(&self.set.uid, *window, now);
+                }
+                Write::of(&key, created)
+            }
         }
     }
 
@@ -135,10 +149,14 @@ impl Executor<'_> {
         let Ok(selector) = &set.spec.selector else { return Ok(Outcome::Outdated) };
         let (namespace, labels) = (&self.set.key.namespace, selector.to_string());
         let own = self.controller.by_owner.get(&self.set.uid.0);
+        let began = self.controller.clock.uptime();
         let listed = self.controller.machines.verify_selected(namespace, &labels, &own).await;
         listed.map_err(|error| error.failure())?;
         let now = self.controller.clock.uptime();
         self.controller.lists.add(&self.set.uid, set.generation, now);
+        if let Ok(window) = set.window {
+            self.controller.creations.listed(&self.set.uid, window, began);
+        }
         Ok(Outcome::Executed(Executed::default()))
     }
 

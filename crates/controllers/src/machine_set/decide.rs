@@ -14,7 +14,7 @@ use machinist_domain::machine::MachineAuthority;
 use super::error::Refusal;
 use super::ordinals::Window;
 use super::plan::{MOST_PER_RECONCILE, Plan, Reason};
-use super::snapshot::{Snapshot, View};
+use super::snapshot::{InFlight, Snapshot, View};
 use crate::kinds::{DeletePolicy, MachineSetState};
 use crate::served::{Field, authority};
 
@@ -46,7 +46,11 @@ pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     // Nothing is left to create: open ordinals are given up, because no Machine is deleted while another one may be in
     // creation.
     if !desired.window.is_closed() {
-        return Plan::MoveWindow { to: desired.window.closed() };
+        return match view.in_flight {
+            InFlight::No => Plan::MoveWindow { to: desired.window.closed() },
+            InFlight::Maybe(wait) => Plan::NoOp(Reason::InFlight(wait)),
+            InFlight::Unlisted => Plan::List,
+        };
     }
     scale_down(view, desired, now)
 }
@@ -76,7 +80,8 @@ pub(super) fn desired_replicas(set: &MachineSetState) -> Result<usize, Refusal> 
     usize::try_from(replicas).map_err(|_| Refusal::Replicas(replicas))
 }
 
-/// What to do about a set that another machine API manages, or that neither does yet; `None` if this one manages it.
+/// The plan for a set that Cluster API manages or is taking over, whose `authoritativeAPI` is unknown, or whose
+/// `status.authoritativeAPI` is still empty; `None` if Machine API manages it.
 fn managed_elsewhere(set: &MachineSetState, field: Field) -> Option<Plan> {
     match authority(set.status.authority, set.spec.authority, field) {
         MachineAuthority::MachineApi => None,
@@ -92,19 +97,28 @@ fn managed_elsewhere(set: &MachineSetState, field: Field) -> Option<Plan> {
 /// Reserves ordinals for the missing Machines, or creates those of reserved ordinals; `None` if there are enough.
 fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
     let (members, open) = (view.members.len(), view.open_ordinals.len());
-    let missing = desired.replicas.saturating_sub(members + open);
+    // A Machine that is being deleted may be created once more while a create in the window is in flight.
+    let in_flight = view.in_flight != InFlight::No;
+    let returning = if in_flight { view.leaving_ordinals } else { 0 };
+    let counted = members + open + returning;
+    let missing = desired.replicas.saturating_sub(counted);
     if missing > 0 {
         let missing = u64::try_from(missing).unwrap_or(u64::MAX);
-        let first_open = view.open_ordinals.first().copied();
-        let to = desired.window.advanced(missing, first_open, view.highest_ordinal);
+        // An ordinal whose create may still be executed stays in the window.
+        let first_kept = if in_flight {
+            desired.window.ordinals().next()
+        } else {
+            view.open_ordinals.first().copied()
+        };
+        let to = desired.window.advanced(missing, first_kept, view.highest_ordinal);
         if to != desired.window {
             return Some(Plan::MoveWindow { to });
         }
         // The window has its maximum width: its Machines are created first.
     }
-    // With more open ordinals than missing Machines (`replicas` was lowered), the window is closed first; the Machines
-    // that are still missing get new ordinals.
-    let all_wanted = open > 0 && members + open <= desired.replicas;
+    // `replicas` was lowered below members + open: the window is closed first. If members are still fewer than
+    // `replicas`, new ordinals are reserved afterwards.
+    let all_wanted = open > 0 && counted <= desired.replicas;
     all_wanted.then(|| {
         Plan::Create(view.open_ordinals.iter().copied().take(MOST_PER_RECONCILE).collect())
     })
@@ -130,7 +144,5 @@ fn scale_down(view: &View, desired: Desired, now: Timestamp) -> Plan {
     }
 }
 
-#[cfg(test)]
-mod model;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,10 @@
 use machinist_api::names::{CONDITION_PAUSED, CONDITION_REPLICA_FAILURE, LEASE_MACHINE_SET};
-use machinist_api::resource::{MACHINE_SETS, MACHINES, NODES};
+use machinist_api::resource::{FEATURE_GATES, MACHINE_SETS, MACHINES, NODES};
 use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
 
 use super::metrics::MachineSetMetrics;
+use crate::inventory::Inventory;
 
 pub const DECLARATION: Declaration = Declaration {
     name: "machineset",
@@ -17,6 +18,9 @@ pub const DECLARATION: Declaration = Declaration {
         Read::new(MACHINE_SETS, WATCH),
         Read::new(MACHINES, WATCH),
         Read::new(NODES, WATCH),
+        Read::new(FEATURE_GATES, WATCH)
+            .named(&["cluster"])
+            .because("OpenShift: whether Cluster API may manage machines, too."),
         Read { subresource: "finalizers", ..Read::new(MACHINE_SETS, &["update"]) }.because(
             "Never written. OpenShift's API server (OwnerReferencesPermissionEnforcement) requires it \
              for owner references with blockOwnerDeletion.",
@@ -39,7 +43,7 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::Released,
         EventReason::Scaled,
     ],
-    metrics: |metrics| drop(metrics.of::<MachineSetMetrics>()),
+    metrics: |metrics| drop((metrics.of::<MachineSetMetrics>(), metrics.of::<Inventory>())),
 };
 
 const WRITES: &[Write] = &[
@@ -75,7 +79,7 @@ const WRITES: &[Write] = &[
         MACHINE_SETS,
         &["status.conditions[Paused]", "status.authoritativeAPI"],
         "Read by OpenShift's migration to Cluster API. authoritativeAPI is set only if it is empty. \
-         Only with `--feature-gates=MachineAPIMigration=true`.",
+         Only with the feature gate MachineAPIMigration.",
     ),
     Write::new("create", MACHINES, &["*"], "From the template; a name that exists is skipped."),
     Write::patch(

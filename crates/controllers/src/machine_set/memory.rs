@@ -9,6 +9,9 @@ use machinist_domain::meta::Meta;
 use machinist_domain::retry::Category;
 use parking_lot::Mutex;
 
+use super::ordinals::Window;
+use super::snapshot::InFlight;
+
 /// How long something is remembered that is not needed again.
 pub(super) const MEMORY: Duration = Duration::from_secs(3600);
 
@@ -29,6 +32,65 @@ impl Lists {
 
     pub(super) fn used(&self, set: &Uid) {
         self.0.lock().remove(set);
+    }
+}
+
+/// The open windows of sets, and until when creates in them may be executed although they were not answered: the API
+/// server may execute a request for `late`, also if its client has given up or another process leads by then.
+#[derive(Debug)]
+pub(super) struct Creations {
+    windows: Remembered<(Window, Option<Duration>)>,
+    late: Duration,
+}
+
+impl Creations {
+    pub(super) fn new(late: Duration) -> Self {
+        Self { windows: Remembered::default(), late }
+    }
+
+    pub(super) fn in_flight(&self, set: &Uid, window: Window, now: Duration) -> InFlight {
+        match self.until(set, window, now) {
+            None => InFlight::No,
+            Some(until) if now < until => InFlight::Maybe(until.saturating_sub(now)),
+            Some(_) => InFlight::Unlisted,
+        }
+    }
+
+    /// If this process has not stored the window, another one may have sent creates.
+    fn until(&self, set: &Uid, window: Window, now: Duration) -> Option<Duration> {
+        if window.is_closed() {
+            return None;
+        }
+        let known = self.windows.lock().get(set, now).copied();
+        match known {
+            Some((known, until)) if known == window => until,
+            _ => {
+                self.unanswered(set, window, now);
+                Some(now + self.late)
+            }
+        }
+    }
+
+    pub(super) fn unanswered(&self, set: &Uid, window: Window, now: Duration) {
+        self.store(set, window, Some(now + self.late), now);
+    }
+
+    /// This process has stored the window, and has created nothing in its new part.
+    pub(super) fn moved(&self, set: &Uid, (from, to): (Window, Window), now: Duration) {
+        let until = self.until(set, from, now);
+        self.store(set, to, until, now);
+    }
+
+    /// The Machines were listed, from `began` on.
+    pub(super) fn listed(&self, set: &Uid, window: Window, began: Duration) {
+        if self.in_flight(set, window, began) == InFlight::Unlisted {
+            self.store(set, window, None, began);
+        }
+    }
+
+    /// Another process may lead in between, so a window is not remembered for long.
+    fn store(&self, set: &Uid, window: Window, until: Option<Duration>, now: Duration) {
+        self.windows.lock().insert(set.clone(), (window, until), now, 2 * self.late);
     }
 }
 
@@ -88,6 +150,31 @@ mod tests {
         assert!(forbidden.skips(&at(1), second) && !forbidden.skips(&at(2), second));
         let failing = FailedClaim { retry_at: Some(3 * second), ..forbidden };
         assert!(failing.skips(&at(1), second) && !failing.skips(&at(1), 3 * second));
+    }
+
+    #[test]
+    fn creates_are_in_flight_until_the_api_server_has_given_up_and_machines_are_listed() {
+        let at = Duration::from_secs;
+        let (creations, set) = (Creations::new(at(60)), Uid("s".into()));
+        let window = |text: &str| text.parse::<Window>().unwrap();
+        let in_flight = |text, now| creations.in_flight(&set, window(text), at(now));
+        let listed = |text, now| creations.listed(&set, window(text), at(now));
+        // Another process has stored it.
+        assert_eq!(in_flight("0..3", 100), InFlight::Maybe(at(60)));
+        creations.moved(&set, (window("0..3"), window("0..4")), at(140));
+        assert_eq!(in_flight("0..4", 150), InFlight::Maybe(at(10)));
+        listed("0..4", 159);
+        assert_eq!(in_flight("0..4", 160), InFlight::Unlisted);
+        listed("0..4", 160);
+        assert_eq!(in_flight("0..4", 160), InFlight::No);
+        assert_eq!(in_flight("4..4", 170), InFlight::No);
+        creations.moved(&set, (window("4..4"), window("4..6")), at(170));
+        assert_eq!(in_flight("4..6", 170), InFlight::No);
+        creations.unanswered(&set, window("4..6"), at(180));
+        assert_eq!(in_flight("4..6", 190), InFlight::Maybe(at(50)));
+        assert_eq!(in_flight("4..6", 240), InFlight::Unlisted);
+        // Another process may have led since.
+        assert_eq!(in_flight("4..6", 300), InFlight::Maybe(at(60)));
     }
 
     #[test]

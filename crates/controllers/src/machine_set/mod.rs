@@ -8,6 +8,8 @@ mod act;
 mod decide;
 mod declaration;
 mod error;
+#[cfg(test)]
+mod exploration;
 mod membership;
 mod memory;
 mod messages;
@@ -48,19 +50,22 @@ use serde_json::{Value, json};
 
 use self::decide::decide;
 pub use self::declaration::DECLARATION;
-use self::memory::{FailedClaim, Lists, Remembered};
+use self::memory::{Creations, FailedClaim, Lists, Remembered};
 use self::metrics::MachineSetMetrics;
 use self::plan::{Outcome, Plan};
 use self::report::report;
 use self::snapshot::Snapshot;
+use crate::inventory::Inventory;
 use crate::kinds::indexes::machines_by_node;
 use crate::kinds::{MachineSets, Machines, Node, Nodes};
+use crate::migration::MigrationGate;
+use crate::openshift::OpenShift;
 use crate::served::Field;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Settings {
-    /// Whether to leave objects alone that another machine API manages.
-    pub obey_migration: bool,
+    /// The feature gate MachineAPIMigration, if a flag sets it: whether `authoritativeAPI` is obeyed.
+    pub migration: Option<bool>,
     pub timings: MachineTimings,
 }
 
@@ -73,6 +78,7 @@ pub struct MachineSetController {
     by_node: Arc<Index>,
     failed_claims: Remembered<FailedClaim>,
     lists: Lists,
+    creations: Creations,
     /// The uptime at which the counts of each set were last written.
     counts_written: Remembered<Duration>,
     clock: SharedClock,
@@ -80,6 +86,7 @@ pub struct MachineSetController {
     settings: Settings,
     /// Whether the served schema has `status.authoritativeAPI`, as far as responses have shown it.
     authority_field: Mutex<Field>,
+    migration: MigrationGate,
     /// Set when the driver subscribes.
     queue: OnceLock<Arc<Queue>>,
 }
@@ -93,20 +100,29 @@ impl MachineSetController {
     ) -> Self {
         let (caches, scope) = (&shared.caches, &shared.scope);
         let machines = caches.open(&shared.control, scope.clone(), machines);
+        let sets = caches.open(&shared.control, scope.clone(), sets);
+        shared.metrics.of::<Inventory>().sets(&sets);
         let nodes_cluster = shared.target.as_ref().unwrap_or(&shared.control);
         Self {
-            sets: caches.open(&shared.control, scope.clone(), sets),
+            sets,
             nodes: caches.open(nodes_cluster, Scope::All, Nodes),
             by_owner: machines.index_entries(ownership::by_owner),
             by_node: machines_by_node(&machines),
             machines,
             failed_claims: Remembered::default(),
             lists: Lists::default(),
+            creations: Creations::new(settings.timings.late_create),
             counts_written: Remembered::default(),
             clock: Arc::clone(&shared.clock),
             metrics: shared.metrics.of(),
             settings,
             authority_field: Mutex::default(),
+            migration: MigrationGate::new(
+                shared,
+                &OpenShift::new(shared),
+                Self::NAME,
+                settings.migration,
+            ),
             queue: OnceLock::new(),
         }
     }
@@ -137,6 +153,7 @@ impl Controller for MachineSetController {
 
     fn subscribe(&self, queue: &Arc<Queue>) {
         let queue = self.queue.get_or_init(|| Arc::clone(queue));
+        self.migration.subscribe(queue, &self.sets);
         let (for_sets, metrics) = (Arc::clone(queue), Arc::clone(&self.metrics));
         self.sets.subscribe(move |change| {
             let status = match change.after {

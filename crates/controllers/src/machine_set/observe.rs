@@ -13,7 +13,7 @@ use super::membership::{Membership, Owner, membership};
 use super::memory::hold;
 use super::ordinals;
 use super::ownership::{orphans_of, owner};
-use super::snapshot::{Member, ReadySince, Seen, Snapshot, View};
+use super::snapshot::{InFlight, Member, ReadySince, Seen, Snapshot, View};
 use crate::kinds::{Machine, MachineSetState};
 
 pub(super) async fn observe(
@@ -26,12 +26,9 @@ pub(super) async fn observe(
         Entry::Undecodable(object) => Err(object.error.clone()),
         Entry::Known(set) => Ok(view(controller, &meta, &set.state).await?),
     };
-    Ok(Some(Snapshot {
-        meta,
-        content,
-        obey_migration: controller.settings.obey_migration,
-        authority_field: *controller.authority_field.lock(),
-    }))
+    let gate = controller.migration.get().await?;
+    let (obey_migration, authority_field) = gate.rules(*controller.authority_field.lock());
+    Ok(Some(Snapshot { meta, content, obey_migration, authority_field }))
 }
 
 async fn view(
@@ -52,6 +49,10 @@ async fn view(
     open.retain(|(_, key)| machines.get(key).is_none());
     let now = controller.clock.uptime();
     let written = controller.counts_written.lock().get(&meta.uid, now).copied();
+    let in_flight = set
+        .window
+        .as_ref()
+        .map_or(InFlight::No, |window| controller.creations.in_flight(&meta.uid, *window, now));
     let mut view = View {
         set: Arc::clone(set),
         members: Vec::new(),
@@ -60,7 +61,9 @@ async fn view(
         claim_failure: None,
         claim_retry: None,
         open_ordinals: Vec::new(),
+        leaving_ordinals: 0,
         highest_ordinal: None,
+        in_flight,
         listed: controller.lists.serves(&meta.uid, set.generation, now),
         hold_counts: hold(written, controller.settings.timings.set_counts, now),
     };
@@ -104,6 +107,11 @@ fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &E
     if owner == Owner::ThisSet {
         let ordinal = ordinals::ordinal(&set.key.name, &set.uid, &meta.key.name);
         view.highest_ordinal = view.highest_ordinal.max(ordinal);
+        let in_window = |ordinal| {
+            let window = view.set.window.as_ref();
+            window.is_ok_and(|window| window.ordinals().contains(&ordinal))
+        };
+        view.leaving_ordinals += usize::from(meta.deleting && ordinal.is_some_and(in_window));
     }
     match (membership(owner, selected, meta.deleting), machine) {
         (Membership::Member, machine) => view.members.push(Member {

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine::MachineAuthority;
@@ -29,8 +30,9 @@ pub enum Plan {
     },
     /// Create the Machines with these ordinals, all of which are in the stored window.
     Create(Vec<u64>),
-    /// List the set's Machines live before choosing which of them to delete: users often mark Machines for deletion
-    /// and scale down right after it, and the watch of Machines may be behind that of MachineSets.
+    /// List the set's Machines live, before ordinals are given up whose create was not answered, and before choosing
+    /// which Machines to delete: users often mark Machines for deletion and scale down right after it, and the watch of
+    /// Machines may be behind that of MachineSets.
     List,
     Delete(Vec<Arc<Machine>>),
 }
@@ -38,6 +40,8 @@ pub enum Plan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     Settled,
+    /// Nothing is left to create, but the API server may still execute a create that was not answered, for this time.
+    InFlight(Duration),
     /// There are too many Machines, but none that can be decoded, and those are never deleted.
     NoneDeletable {
         excess: usize,
@@ -55,6 +59,9 @@ impl fmt::Display for Plan {
         };
         match self {
             Self::NoOp(Reason::Settled) => f.write_str("no-op: all Machines exist"),
+            Self::NoOp(Reason::InFlight(_)) => {
+                f.write_str("no-op: a create without an answer may still be executed")
+            }
             Self::NoOp(Reason::NoneDeletable { excess }) => {
                 write!(f, "no-op: cannot scale down by {excess}: no Machine can be decoded")
             }
@@ -79,7 +86,9 @@ impl fmt::Display for Plan {
                 let plural = if ordinals.len() == 1 { "" } else { "s" };
                 write!(f, "create {} Machine{plural} from ordinal {first}", ordinals.len())
             }
-            Self::List => f.write_str("list Machines before deleting some"),
+            Self::List => {
+                f.write_str("list Machines before ordinals are given up or Machines deleted")
+            }
             Self::Delete(machines) => write!(f, "delete {}", names(machines)),
         }
     }

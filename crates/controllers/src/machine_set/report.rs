@@ -34,7 +34,8 @@ pub(super) fn report(
     let builder = ReportBuilder { view, obey_migration: snapshot.obey_migration, now };
     let report = builder.report(plan, outcome);
     // Users wait for a complete set, so that is reported at once.
-    let complete = matches!(plan, Plan::NoOp(Reason::Settled)) && status::is_complete(view, now);
+    let settled = matches!(plan, Plan::NoOp(Reason::Settled | Reason::InFlight(_)));
+    let complete = settled && status::is_complete(view, now);
     if complete { report } else { hold_back_counts(report, view.hold_counts) }
 }
 
@@ -147,7 +148,14 @@ impl ReportBuilder<'_> {
         match reason {
             Reason::Settled => {
                 let status = self.status_without_failure(Changes::default());
-                Report { status, retry: self.requeue(), ..Report::quiet(ReconcileResult::Settled) }
+                let retry = self.requeue().map(Retry::Again);
+                Report { status, retry, ..Report::quiet(ReconcileResult::Settled) }
+            }
+            Reason::InFlight(wait) => {
+                let status = self.status_without_failure(Changes::default());
+                let next = self.requeue().map_or(wait, |next| next.min(wait));
+                let retry = Some(Retry::Again(next));
+                Report { status, retry, ..Report::quiet(ReconcileResult::Waiting) }
             }
             // A change of one of the Machines requeues the set.
             Reason::NoneDeletable { excess } => {
@@ -205,7 +213,7 @@ impl ReportBuilder<'_> {
                 result: ReconcileResult::Changed,
                 status: self.status_without_failure(changes),
                 events: Vec::new(),
-                retry: self.requeue(),
+                retry: self.requeue().map(Retry::Again),
             },
         };
         if executed.skipped > 0 && report.retry.is_none() {
@@ -230,8 +238,8 @@ impl ReportBuilder<'_> {
     }
 
     /// When to requeue although no object changes.
-    fn requeue(&self) -> Option<Retry> {
-        self.next_available().into_iter().chain(self.view.claim_retry).min().map(Retry::Again)
+    fn requeue(&self) -> Option<Duration> {
+        self.next_available().into_iter().chain(self.view.claim_retry).min()
     }
 
     /// The time until the next Machine becomes available, for which there is no watch event.

@@ -10,7 +10,7 @@ use machinist_runtime::cache::kind::Kind as _;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::snapshot::{Member, Seen, Snapshot, View};
+use super::snapshot::{InFlight, Member, Seen, Snapshot, View};
 use crate::kinds::{Machine, MachineSetState, MachineSets, Machines};
 use crate::served::Field;
 
@@ -87,7 +87,9 @@ pub(super) fn view(set: &Value, members: Vec<Member>) -> View {
         claim_failure: None,
         claim_retry: None,
         open_ordinals: Vec::new(),
+        leaving_ordinals: 0,
         highest_ordinal: None,
+        in_flight: InFlight::No,
         listed: true,
         hold_counts: Duration::ZERO,
     }

@@ -13,7 +13,9 @@ pub struct Snapshot {
     pub meta: Meta,
     /// The content, or why it cannot be decoded.
     pub content: Result<View, String>,
+    /// `--feature-gates=MachineAPIMigration=true`.
     pub obey_migration: bool,
+    /// Whether the served CRD has `status.authoritativeAPI`.
     pub authority_field: Field,
 }
 
@@ -32,11 +34,25 @@ pub struct View {
     pub claim_retry: Option<Duration>,
     /// Ordinals in the window for which no Machine exists.
     pub open_ordinals: Vec<u64>,
+    /// How many Machines with an ordinal in the window are being deleted.
+    pub leaving_ordinals: usize,
     pub highest_ordinal: Option<u64>,
+    pub in_flight: InFlight,
     /// Whether the Machines were listed live for this generation of the set, and no Machine was deleted since.
     pub listed: bool,
     /// How long to hold back a status update that changes only counts.
     pub hold_counts: Duration,
+}
+
+/// What is known about creates in the window that were not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum InFlight {
+    /// There are none, or the cache has what they have created.
+    No,
+    /// The API server may still execute them, for this time.
+    Maybe(Duration),
+    /// They were executed or never will be; only a list shows which, because the watch may be behind.
+    Unlisted,
 }
 
 /// A Machine that counts as a replica.

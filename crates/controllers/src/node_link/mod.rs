@@ -7,6 +7,8 @@ mod claim;
 mod decide;
 mod declaration;
 mod error;
+#[cfg(test)]
+mod exploration;
 mod links;
 mod messages;
 mod metadata;

@@ -93,7 +93,7 @@ impl PlatformRule {
     /// Selects in the background, so that the selection is reported even without Machines.
     pub fn start(self: &Arc<Self>) {
         let rule = Arc::clone(self);
-        self.shared.tasks.spawn(async move {
+        self.shared.tasks.spawn("platform", async move {
             let stop = rule.shared.tasks.stopping();
             let find = async {
                 let mut attempts = 0;

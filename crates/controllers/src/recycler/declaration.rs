@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use machinist_api::names::{CONDITION_READY, CONDITION_RECYCLING, LEASE_RECYCLER};
 use machinist_api::resource::{
-    CORE_EVENTS, DAEMON_SETS, EVENT_RECYCLERS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS,
-    VOLUME_ATTACHMENTS,
+    CORE_EVENTS, DAEMON_SETS, EVENT_RECYCLERS, INFRASTRUCTURES, NODES, PERSISTENT_VOLUME_CLAIMS,
+    PODS, VOLUME_ATTACHMENTS,
 };
 use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
@@ -35,6 +35,9 @@ pub const DECLARATION: Declaration = Declaration {
         Read::new(PERSISTENT_VOLUME_CLAIMS, &["list"])
             .because("Volumes of pods that stay are not waited for."),
         Read::new(VOLUME_ATTACHMENTS, &["list"]),
+        Read::new(INFRASTRUCTURES, WATCH).named(&["cluster"]).because(
+            "OpenShift: custom endpoints of AWS. Not requested where the kind is not served.",
+        ),
     ],
     writes: &[
         Write::patch(

@@ -6,7 +6,7 @@ pub enum Refusal {
     EmptyTerm,
     Duration { field: &'static str, text: String },
     Number { field: &'static str, number: i32 },
-    Unreachable { threshold: u32, most: usize },
+    Unreachable { threshold: u32, most: u64 },
     Pattern(String),
     Schedule(String),
     Undecodable(String),

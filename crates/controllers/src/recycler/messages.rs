@@ -30,12 +30,13 @@ impl fmt::Display for Refusal {
             }
             Self::Unreachable { threshold, most } => write!(
                 f,
-                "spec.threshold must not exceed {most} where pods or nodes are counted (got {threshold})"
+                "spec.threshold must not exceed {most}, the most that is counted of a group (got {threshold})"
             ),
             Self::Pattern(text) => {
                 write!(
                     f,
-                    "spec.match.message must be a valid regex, or contains for plain text (got {text:?})"
+                    "spec.match.message[].regex must be a valid regular expression (got {text:?}); for plain text \
+                     use contains"
                 )
             }
             Self::Schedule(text) => write!(
@@ -50,12 +51,15 @@ impl fmt::Display for Refusal {
 /// What was counted: `5 events in 10m`.
 fn counted(count: impl fmt::Display, facts: &Facts) -> String {
     let Ok(settings) = &facts.settings else { return format!("{count} events") };
-    let unit = match settings.count_by {
+    format!("{count} {} in {}", unit(settings.count_by), span(settings.window.length()))
+}
+
+pub fn unit(count_by: CountBy) -> &'static str {
+    match count_by {
         CountBy::Events => "events",
         CountBy::Pods => "pods",
         CountBy::Nodes => "nodes",
-    };
-    format!("{count} {unit} in {}", span(settings.window.length()))
+    }
 }
 
 texts! {
@@ -84,7 +88,7 @@ texts! {
 }
 
 pub(super) fn in_progress(groups: &[String], trouble: &[String]) -> String {
-    let mut parts = vec![format!("Recycling {}", groups.join(", "))];
+    let mut parts = vec![format!("Recycling node group {}", groups.join(", "))];
     parts.extend_from_slice(trouble);
     parts.join("; ")
 }
@@ -93,9 +97,11 @@ pub(super) fn held(group: &str, hold: &Hold) -> String {
     match hold {
         Hold::Active => format!("The recycle of {group} has just ended; its cool-down begins"),
         Hold::Elsewhere(recycler) => {
-            format!("{group} is being recycled by EventRecycler {recycler}")
+            format!("Node group {group} is being recycled by EventRecycler {recycler}")
         }
-        Hold::CoolDown(until) => format!("{group} was recycled; its cool-down ends at {until}"),
+        Hold::CoolDown(until) => {
+            format!("Node group {group} was recycled; its cool-down ends at {until}")
+        }
         Hold::Concurrency => format!(
             "Not recycling {group} yet: as many recycles are in progress as spec.maxConcurrent allows"
         ),
@@ -118,6 +124,8 @@ pub(super) fn unmapped(involved: &Involved, why: &str) -> String {
 
 pub(super) const POD_WITHOUT_NODE: &str = "the pod is not scheduled yet";
 pub(super) const POD_NOT_FOUND: &str = "the pod does not exist, and the event names no node";
+pub(super) const HOST_NOT_TRUSTED: &str =
+    "the pod does not exist; to count for the host that the event names, set spec.trustEventHost";
 
 #[cfg(test)]
 mod tests;

@@ -13,6 +13,8 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 
 /// Results of a recycle. Each counter starts at zero, because `increase()` misses a series that starts at one.
 const RESULTS: [&str; 3] = ["Succeeded", "Failed", "DryRun"];
+/// Any other result, which another program stored.
+const UNKNOWN: &str = "Unknown";
 
 type Labels<const N: usize> = [(&'static str, String); N];
 
@@ -67,8 +69,10 @@ impl RecyclerMetrics {
         }
         let Some(after) = after else {
             self.unmapped.remove(&labels);
-            for result in RESULTS {
-                self.ended.remove(&of_result(recycler, result));
+            for result in RESULTS.into_iter().chain([UNKNOWN]) {
+                let labels = of_result(recycler, result);
+                self.ended.remove(&labels);
+                self.durations.remove(&labels);
             }
             return;
         };
@@ -89,7 +93,8 @@ impl RecyclerMetrics {
             |entry: &PastRecycle| before.recycle_history.iter().flatten().any(|old| old == entry);
         let past = after.recycle_history.iter().flatten();
         for entry in past.filter(|entry| !is_known(entry)) {
-            let labels = of_result(recycler, entry.status.as_deref().unwrap_or("Unknown"));
+            let known = RESULTS.into_iter().find(|result| entry.status.as_deref() == Some(*result));
+            let labels = of_result(recycler, known.unwrap_or(UNKNOWN));
             self.ended.get_or_create(&labels).inc();
             if let Some(took) = took(entry) {
                 self.durations.get_or_create(&labels).observe(took.as_secs_f64());
@@ -170,5 +175,27 @@ mod tests {
         let text = shown(&registry);
         assert!(text.contains(r#"recycler_recycles_total{recycler="er",result="Succeeded"} 1"#));
         assert!(text.contains(r#"duration_seconds_sum{recycler="er",result="Succeeded"} 90"#));
+    }
+
+    #[test]
+    fn nothing_is_left_of_an_event_recycler_that_is_gone() {
+        let mut registry = Registry::default();
+        let metrics = RecyclerMetrics::register(&mut registry);
+        let nothing = EventRecyclerStatus::default();
+        for result in ["Succeeded", "Failed", "DryRun", "Completed", "\u{1b}[2J"] {
+            let ended: EventRecyclerStatus = serde_json::from_value(json!({"recycleHistory": [{
+                "status": result, "started": "2026-11-16T01:00:00Z", "timestamp": "2026-11-16T01:01:30Z",
+            }]}))
+            .unwrap();
+            metrics.changed("er", Some(&nothing), Some(&ended));
+        }
+        let text = shown(&registry);
+        assert!(text.contains(r#"recycles_total{recycler="er",result="Unknown"} 2"#), "{text}");
+        assert!(
+            text.contains(r#"duration_seconds_count{recycler="er",result="Failed"} 1"#),
+            "{text}"
+        );
+        metrics.changed("er", Some(&nothing), None);
+        assert_eq!(shown(&registry), "");
     }
 }

@@ -50,6 +50,7 @@ use serde_json::{Value, json};
 use self::abandoned::AbandonedGroups;
 pub use self::declaration::DECLARATION;
 use self::detection::{Detection, EventTracker, GroupMembership, Locator};
+pub use self::messages::unit;
 use self::metrics::RecyclerMetrics;
 pub use self::naming::Names;
 use self::plan::Outcome;
@@ -149,6 +150,7 @@ impl Controller for RecyclerController {
         self.detection.attend();
         let (detection, abandoned) = (Arc::clone(&self.detection), Arc::clone(&self.abandoned));
         let (keys, metrics) = (Arc::clone(queue), Arc::clone(&self.metrics));
+        let group_cache = Arc::clone(&self.recycling.group_cache);
         self.recyclers.subscribe(move |change| {
             let before = change.before.and_then(Entry::known);
             let after = change.after.and_then(Entry::known);
@@ -159,6 +161,7 @@ impl Controller for RecyclerController {
             } else {
                 detection.tracker.forget(change.key);
                 abandoned.forget(change.key);
+                group_cache.clear();
             }
             keys.add_changed(change.key, change);
         });

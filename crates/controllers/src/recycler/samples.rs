@@ -39,7 +39,7 @@ pub(super) struct Sample {
 
 impl Sample {
     pub(super) fn new(more: &Value) -> Self {
-        let mut spec = json!({"searchTerms": ["bad"], "threshold": 3});
+        let mut spec = json!({"searchTerms": ["bad"], "threshold": 3, "countBy": "Events"});
         for (name, value) in more.as_object().unwrap() {
             spec[name] = value.clone();
         }

@@ -22,6 +22,8 @@ const WATCH_INTERVAL: Duration = Duration::from_secs(60);
 const WINDOW: Duration = Duration::from_secs(10 * 60);
 const COOL_DOWN: Duration = Duration::from_secs(60 * 60);
 const THRESHOLD: i32 = 5;
+/// How often one object counts where occurrences are counted.
+const PER_OBJECT: i32 = 10;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -30,6 +32,10 @@ pub struct Settings {
     pub threshold: u64,
     pub window: Window,
     pub count_by: CountBy,
+    /// How often one object counts within the window.
+    pub per_object: u32,
+    /// Whether an Event about a pod that does not exist counts for the host that it names.
+    pub trust_event_host: bool,
     /// Whether recycles are only reported.
     pub dry_run: bool,
     pub region: Option<Arc<str>>,
@@ -73,8 +79,11 @@ impl Settings {
         let watch_interval = read("watchInterval", &spec.watch_interval, WATCH_INTERVAL)?;
         let threshold = positive("threshold", spec.threshold, THRESHOLD)?;
         let count_by = spec.count_by.unwrap_or_default();
-        if count_by != CountBy::Events && threshold as usize > MOST_SUBJECTS {
-            return Err(Refusal::Unreachable { threshold, most: MOST_SUBJECTS });
+        let per_object = positive("maxPerObject", spec.max_per_object, PER_OBJECT)?;
+        let per_object = if count_by == CountBy::Events { per_object } else { 1 };
+        let most = u64::from(per_object) * MOST_SUBJECTS as u64;
+        if u64::from(threshold) > most {
+            return Err(Refusal::Unreachable { threshold, most });
         }
         let max_concurrent = positive("maxConcurrent", spec.max_concurrent, 1)?;
         positive("maxUnavailable", spec.max_unavailable, 1)?;
@@ -84,6 +93,8 @@ impl Settings {
             threshold: u64::from(threshold),
             window: Window::new(read("window", &spec.window, WINDOW)?),
             count_by,
+            per_object,
+            trust_event_host: spec.trust_event_host.unwrap_or_default(),
             dry_run: spec.dry_run.unwrap_or_default(),
             region: spec.aws_region.as_deref().filter(|it| !it.is_empty()).map(Arc::from),
             groups: GroupSelector(spec.node_groups.clone().unwrap_or_default()),
@@ -212,13 +223,32 @@ mod tests {
 
     #[test]
     fn an_unreachable_threshold_is_refused() {
-        let many = EventRecyclerSpec { threshold: Some(1001), ..spec() };
-        assert_eq!(Settings::read(Some(&many)).unwrap().threshold, 1001, "of events");
-        let pods = EventRecyclerSpec { count_by: Some(CountBy::Pods), ..many };
-        let refusal = Settings::read(Some(&pods)).unwrap_err();
-        assert_eq!(refusal, Refusal::Unreachable { threshold: 1001, most: 1000 });
-        let enough = EventRecyclerSpec { threshold: Some(1000), ..pods };
-        assert_eq!(Settings::read(Some(&enough)).unwrap().threshold, 1000);
+        for (count_by, per_object, most) in [
+            (None, None, 1000),
+            (Some(CountBy::Pods), Some(7), 1000),
+            (Some(CountBy::Events), None, 10_000),
+            (Some(CountBy::Events), Some(3), 3000),
+        ] {
+            let of = |threshold| EventRecyclerSpec {
+                threshold: Some(threshold),
+                count_by,
+                max_per_object: per_object,
+                ..spec()
+            };
+            let enough = Settings::read(Some(&of(most))).unwrap();
+            assert_eq!(enough.threshold, u64::from(most.unsigned_abs()));
+            let refusal = Settings::read(Some(&of(most + 1))).unwrap_err();
+            let (threshold, most) = (most.unsigned_abs() + 1, most.unsigned_abs().into());
+            assert_eq!(refusal, Refusal::Unreachable { threshold, most });
+        }
+    }
+
+    /// What everyone can write is not believed unless the spec says so.
+    #[test]
+    fn nodes_count_once_and_hosts_are_not_believed_by_default() {
+        let settings = Settings::read(Some(&spec())).unwrap();
+        assert_eq!((settings.count_by, settings.per_object), (CountBy::Nodes, 1));
+        assert!(!settings.trust_event_host);
     }
 
     #[test]

@@ -37,8 +37,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) identity: String,
     /// How many workers each controller has, if not its own number.
     pub(crate) workers: Option<usize>,
-    /// Whether it respects the authority that OpenShift sets.
-    pub(crate) obey_migration: bool,
+    /// Whether it respects the authority that OpenShift sets, if a flag says so.
+    pub(crate) migration: Option<bool>,
     /// The durations of the process.
     pub(crate) timings: Timings,
     /// The durations of its controllers.
@@ -57,7 +57,7 @@ impl<'a> Setup<'a> {
             leader_elect: Some(false),
             identity: format!("test-{:x}", fastrand::u64(..)),
             workers: None,
-            obey_migration: false,
+            migration: None,
             timings,
             machines,
         }
@@ -90,7 +90,7 @@ impl<'a> Setup<'a> {
     }
 
     fn registrations(self, endpoint: String) -> Result<Vec<Registration>> {
-        let (obey_migration, timings) = (self.obey_migration, self.machines);
+        let (migration, timings) = (self.migration, self.machines);
         let providers = Providers::new(vec![Arc::new(SimProvider::at(endpoint))]);
         let sets = MachineSets::new(Arc::new(providers.clone()));
         let machines = Machines::new(Arc::new(providers.clone()));
@@ -102,13 +102,13 @@ impl<'a> Setup<'a> {
                         clouds: Clouds::new(&providers, &parts(shared, &timings)),
                         cluster_id: Some("test-cluster".into()),
                         secrets: SecretScope::Named,
-                        obey_migration,
+                        migration,
                         timings,
                     };
                     MachineController::new(shared, machines, settings)
                 }),
                 MachineSetController::NAME => Registration::new(move |shared| {
-                    let settings = machine_set::Settings { obey_migration, timings };
+                    let settings = machine_set::Settings { migration, timings };
                     MachineSetController::new(shared, sets, machines, settings)
                 }),
                 NodeLink::NAME => Registration::new(move |shared| NodeLink::new(shared, machines)),
@@ -126,7 +126,7 @@ fn parts(shared: &Arc<Shared>, machines: &MachineTimings) -> Parts {
         platform: Arc::new(NoPlatform),
         metrics: Arc::new(NoMetrics),
         clock: Arc::new(move || clock.uptime()),
-        spawn: Arc::new(move |task| tasks.spawn(task)),
+        spawn: Arc::new(move |task| tasks.spawn("provider", task)),
         timings: CloudTimings {
             consistency: machines.consistency,
             request: shared.timings.cloud_call,

@@ -1,9 +1,12 @@
 //! Tables as kubectl prints them: upper-case headings, three spaces between columns.
 
+use crate::terminal::escape;
+
 /// Lines of equal columns. The last column is not padded.
 pub(crate) fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut all = vec![headings.iter().map(|&heading| heading.to_owned()).collect::<Vec<_>>()];
-    all.extend(rows);
+    let escaped = |row: Vec<String>| row.iter().map(|cell| escape(cell).into_owned()).collect();
+    all.extend(rows.into_iter().map(escaped));
     let width = |column: usize| {
         let cells = all.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
@@ -22,8 +25,9 @@ pub(crate) fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
 /// At most so many characters, on one line.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = escape(&line);
     match line.char_indices().nth(most) {
-        None => line,
+        None => line.into_owned(),
         Some(_) => line.chars().take(most.saturating_sub(3)).chain("...".chars()).collect(),
     }
 }
@@ -41,6 +45,9 @@ pub(crate) fn age(seconds: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::tests::HOSTILE;
+
+    const HEADING: &str = "X";
 
     #[test]
     fn columns_line_up_and_lines_have_no_tail() {
@@ -54,6 +61,15 @@ mod tests {
         assert_eq!(cut("a\n b", 70), "a b");
         assert_eq!(cut(&"x".repeat(80), 70), format!("{}...", "x".repeat(67)));
         assert_eq!(cut(&"x".repeat(70), 70), "x".repeat(70));
+    }
+
+    #[test]
+    fn cells_do_not_control_the_terminal() {
+        let rows = vec![vec![HOSTILE.to_owned(), cut(HOSTILE, 400)]];
+        let table = table(&[HEADING, HEADING], rows);
+        let obeyed = |line: &str| line.contains(crate::terminal::is_obeyed);
+        assert!(table.lines().count() == 2 && !table.lines().any(obeyed), "{table:?}");
+        assert!(cut(HOSTILE, 20).chars().count() <= 20);
     }
 
     #[test]

@@ -148,7 +148,7 @@ impl Recycled {
             "metadata": {"name": name},
             "spec": {
                 "searchTerms": [name], "pollInterval": "250ms", "watchInterval": "500ms",
-                "strategy": self.strategy, "awsRegion": aws.estate.region(),
+                "countBy": "Events", "strategy": self.strategy, "awsRegion": aws.estate.region(),
             },
         }))?)
     }

@@ -1,4 +1,5 @@
-//! The annotator, in this process and in one of its own, with timings scaled to a twentieth.
+//! The processes that the crash suite runs: the annotator (also in this process) and the machine controllers, with
+//! timings scaled to a twentieth.
 
 use std::sync::Arc;
 

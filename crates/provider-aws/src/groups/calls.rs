@@ -18,6 +18,7 @@ use super::convert;
 use super::errors::{classify_group_error, is_no_refresh, is_refresh_running};
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
+use crate::fence::Fence;
 use crate::messages;
 use crate::quiet::quiet;
 use crate::responses::CompleteResponses;
@@ -31,11 +32,12 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    /// Uses the credentials and the custom endpoint of the EC2 client.
-    pub(super) fn new(ec2: Arc<Ec2>) -> Self {
-        let mut config = Builder::from(&ec2.shared).interceptor(CompleteResponses);
-        if let Some(endpoint) = &ec2.access.endpoint {
-            config = config.endpoint_url(&**endpoint);
+    /// Uses the credentials of the EC2 client. `endpoint` is that of Auto Scaling, if it is a custom one.
+    pub(super) fn new(ec2: Arc<Ec2>, endpoint: Option<&str>) -> Self {
+        let mut config =
+            Builder::from(&ec2.shared).interceptor(CompleteResponses).interceptor(Fence);
+        if let Some(endpoint) = endpoint {
+            config = config.endpoint_url(endpoint);
         }
         Self { ec2, scaling: Client::from_conf(config.build()) }
     }

@@ -19,20 +19,27 @@ use machinist_provider::node_groups::{
     InstanceLocation, NodeGroups,
 };
 use machinist_provider::parts::Parts;
+use machinist_provider::platform::Platform;
 
 use self::calls::Caller;
 use self::errors::classify_group_error;
-use crate::client::Connector;
+use crate::client::{Connector, ENDPOINT_SERVICE};
 use crate::clients::Clients;
+use crate::machines::cluster_settings::ClusterSettings;
+use crate::machines::no_effect;
 
 /// The most values in one EC2 filter, and names in one call.
 const INSTANCES_TOGETHER: usize = 200;
 const GROUPS_TOGETHER: usize = 50;
 
+/// As OpenShift names it.
+const SCALING_SERVICE: &str = "autoscaling";
+
 pub(crate) struct AutoScaling {
     clients: Clients,
-    /// The region is replaced by that of each call.
+    /// The region is replaced by that of each call; endpoints and certificates are the cluster's, if it has none.
     access: CloudAccess,
+    platform: Arc<dyn Platform>,
 }
 
 impl fmt::Debug for AutoScaling {
@@ -52,13 +59,27 @@ pub(crate) fn ambient() -> CloudAccess {
 
 impl AutoScaling {
     pub(crate) fn new(parts: &Parts, access: CloudAccess, connector: Connector) -> Self {
-        Self { clients: Clients::new(connector, Arc::clone(&parts.clock)), access }
+        let clients = Clients::new(connector, Arc::clone(&parts.clock));
+        Self { clients, access, platform: Arc::clone(&parts.platform) }
     }
 
     async fn caller(&self, region: &str) -> Result<Caller, CloudError> {
-        let access = CloudAccess { region: region.into(), ..self.access.clone() };
+        let unknown = |message| no_effect(ErrorClass::Unavailable, message);
+        let settings = ClusterSettings::of(&*self.platform).await.map_err(unknown)?;
+        let certificates = self.platform.ca_bundle().await;
+        let certificates = certificates.map_err(|failure| unknown(failure.message))?;
+        let own = &self.access;
+        let endpoint =
+            |service| own.endpoint.clone().or_else(|| settings.endpoint(service).map(Arc::from));
+        let access = CloudAccess {
+            region: region.into(),
+            credentials: own.credentials.clone(),
+            endpoint: endpoint(ENDPOINT_SERVICE),
+            ca_bundle: own.ca_bundle.clone().or(certificates),
+        };
         let ec2 = self.clients.get(&access).await;
-        ec2.map(Caller::new).map_err(|error| classify_group_error(&error, &access))
+        let ec2 = ec2.map_err(|error| classify_group_error(&error, &access))?;
+        Ok(Caller::new(ec2, endpoint(SCALING_SERVICE).as_deref()))
     }
 }
 

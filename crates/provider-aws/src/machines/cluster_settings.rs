@@ -1,7 +1,7 @@
-//! The cluster-wide settings for launches: `status.platformStatus` of OpenShift's Infrastructure.
+//! The cluster-wide settings: `status.platformStatus` of OpenShift's Infrastructure.
 
-use machinist_domain::retry::Failure;
 use machinist_provider::cloud::{CloudError, ErrorClass};
+use machinist_provider::platform::Platform;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -41,6 +41,13 @@ pub(crate) enum IpFamily {
 }
 
 impl ClusterSettings {
+    /// The current settings, or why they are not known.
+    pub(crate) async fn of(platform: &dyn Platform) -> Result<Self, String> {
+        let status = platform.status().await.map_err(|failure| failure.message)?;
+        let Some(status) = status else { return Ok(Self::default()) };
+        Self::read(&status).map_err(|error| messages::invalid_platform_status(&error))
+    }
+
     /// A setting that cannot be read is an error, because a launch without it would differ.
     fn read(status: &RawValue) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
@@ -59,22 +66,18 @@ impl ClusterSettings {
         self.ip_family.unwrap_or_default()
     }
 
-    pub(crate) fn load_balancing_endpoint(&self) -> Option<&str> {
+    /// The custom endpoint of a service, as OpenShift names it.
+    pub(crate) fn endpoint(&self, service: &str) -> Option<&str> {
         let mut endpoints = self.service_endpoints.iter().flatten();
-        let endpoint = endpoints.find(|endpoint| endpoint.name == "elasticloadbalancing")?;
-        Some(endpoint.url.as_str()).filter(|url| !url.is_empty())
+        let endpoint = endpoints.find(|one| one.name == service && !one.url.is_empty())?;
+        Some(&endpoint.url)
     }
 }
 
 impl Ec2Machines {
     pub(crate) async fn cluster_settings(&self) -> Result<ClusterSettings, CloudError> {
-        let failed = |message: String| no_effect(ErrorClass::Unavailable, message);
-        let status = self.parts.platform.status().await;
-        let Some(status) = status.map_err(|Failure { message, .. }| failed(message))? else {
-            return Ok(ClusterSettings::default());
-        };
-        ClusterSettings::read(&status)
-            .map_err(|error| failed(messages::invalid_platform_status(&error)))
+        let settings = ClusterSettings::of(&*self.parts.platform).await;
+        settings.map_err(|message| no_effect(ErrorClass::Unavailable, message))
     }
 }
 

@@ -5,7 +5,7 @@
 
 mod account;
 mod calls;
-mod cluster_settings;
+pub(crate) mod cluster_settings;
 mod delete;
 mod describe;
 mod errors;
@@ -21,6 +21,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use machinist_provider::Pending;
 use machinist_provider::access::CloudAccess;
 use machinist_provider::cloud::absence::Absences;
@@ -31,7 +32,8 @@ use machinist_provider::cloud::{
 use machinist_provider::parts::Parts;
 
 pub(crate) use self::describe::ec2_instance::Ec2Instance;
-pub(crate) use self::errors::{ErrorContext, classify};
+use self::describe::instance::with_failed_condition;
+pub(crate) use self::errors::{ErrorContext, classify, no_effect};
 use self::launch::resolve::{Resolver, keep_answer};
 use self::load_balancers::TargetLookups;
 use crate::client::{Connector, ENDPOINT_SERVICE};
@@ -116,6 +118,15 @@ impl Cloud for Ec2Machines {
 
     fn list<'a>(&'a self, within: &'a Reach) -> Pending<'a, Result<Vec<Owned>, CloudError>> {
         Box::pin(self.list_now(within))
+    }
+
+    fn failed_status(
+        &self,
+        status: &ProviderStatus,
+        message: &str,
+        now: Timestamp,
+    ) -> Option<ProviderStatus> {
+        Some(with_failed_condition(status, message, now))
     }
 
     fn endpoint_service(&self) -> Option<&'static str> {

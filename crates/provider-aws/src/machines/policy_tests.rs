@@ -83,6 +83,9 @@ const VERBS: [&str; 14] = [
 /// Actions on existing resources.
 const CHANGES: [&str; 3] = ["ec2:CreateTags", "ec2:ReleaseHosts", "ec2:TerminateInstances"];
 
+/// The policies of machines; the CredentialsRequest is compared with the first.
+const POLICIES: [&str; 2] = ["policy-machines", "policy-machines-of-one-cluster"];
+
 fn policy() -> Value {
     named("policy-machines")
 }
@@ -149,9 +152,17 @@ fn policy_of_one_cluster_changes_only_resources_of_the_cluster() {
     let (every, one) = (policy(), named("policy-machines-of-one-cluster"));
     let (every, one) = (&every["Statement"], &one["Statement"]);
     assert_eq!(actions(one, "Action"), actions(every, "Action"));
-    let same = every.as_array().unwrap().iter().filter(|statement| statement["Sid"] != "Instances");
-    for statement in same {
-        assert!(one.as_array().unwrap().contains(statement), "{statement}");
+    for statement in every.as_array().unwrap() {
+        let mut statement = statement.clone();
+        match statement["Sid"].as_str().unwrap() {
+            "Instances" => continue,
+            sid if sid.starts_with("InstanceProfiles") => {
+                let roles = statement["Resource"].as_str().unwrap();
+                statement["Resource"] = json!(roles.replace("/*", "/CLUSTER_NAME"));
+            }
+            _ => {}
+        }
+        assert!(one.as_array().unwrap().contains(&statement), "{statement}");
     }
     // Everything is created with this tag, and other controllers of the cluster set it too.
     let owned = format!("aws:ResourceTag/{}", cluster_tag("CLUSTER_NAME"));
@@ -167,13 +178,51 @@ fn policy_of_one_cluster_changes_only_resources_of_the_cluster() {
     }
 }
 
+/// A role that a machine gets is a role that its user data has.
 #[test]
-fn instance_profiles_are_passed_to_ec2_in_all_partitions() {
-    let policy = policy();
-    let passes = |statement: &&Value| statement["Action"] == json!(["iam:PassRole"]);
-    let pass = policy["Statement"].as_array().unwrap().iter().find(passes).unwrap();
+fn only_roles_of_machines_are_passed_and_to_ec2_alone_in_all_partitions() {
     let services = json!(["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]);
-    assert_eq!(pass["Condition"], json!({ "StringEquals": { "iam:PassedToService": services } }));
+    for name in POLICIES {
+        let policy = named(name);
+        let passes = |statement: &&Value| {
+            let actions = actions(&json!([statement]), "Action");
+            let covers = |action: &String| action == "*" || action.starts_with("iam:Pass");
+            actions.iter().any(|action| covers(action) || action == "iam:*")
+        };
+        let passes: Vec<_> =
+            policy["Statement"].as_array().unwrap().iter().filter(passes).collect();
+        assert_eq!(passes.len(), 2, "{name}");
+        for statement in passes {
+            let role = statement["Resource"].as_str().unwrap();
+            let role = role.strip_prefix("arn:*:iam::*:role/").unwrap_or_else(|| panic!("{role}"));
+            assert!(role.ends_with("-worker-role") || role.ends_with("-master-role"), "{role}");
+            let condition = json!({ "StringEquals": { "iam:PassedToService": services } });
+            assert_eq!(statement["Condition"], condition, "{name}");
+        }
+    }
+}
+
+/// Keys are used for the volumes that EC2 encrypts, never directly.
+#[test]
+fn keys_are_used_through_ec2_only() {
+    let via = json!({ "kms:ViaService": ["ec2.*.amazonaws.com", "ec2.*.amazonaws.com.cn"] });
+    for name in POLICIES {
+        let policy = named(name);
+        let mut statements = 0;
+        for statement in policy["Statement"].as_array().unwrap() {
+            let actions = actions(&json!([statement]), "Action");
+            if !actions.iter().any(|action| action == "*" || action.starts_with("kms:")) {
+                continue;
+            }
+            statements += 1;
+            assert_eq!(statement["Condition"]["StringLike"], via, "{name}: {statement}");
+            if actions.contains("kms:CreateGrant") {
+                let grant = json!({ "kms:GrantIsForAWSResource": "true" });
+                assert_eq!(statement["Condition"]["Bool"], grant, "{name}: {statement}");
+            }
+        }
+        assert_eq!(statements, 2, "{name}");
+    }
 }
 
 #[test]
@@ -201,6 +250,18 @@ fn credentials_request_matches_the_policy() {
         json!([entry["effect"], entry["action"], entry["resource"], entry["policyCondition"]])
     };
     let policy: Vec<_> = policy()["Statement"].as_array().unwrap().iter().map(of_policy).collect();
-    let entries: Vec<_> = entries.as_array().unwrap().iter().map(of_request).collect();
+    let mut entries: Vec<_> = entries.as_array().unwrap().iter().map(of_request).collect();
+    let annotator = entries.pop().unwrap();
     assert_eq!(entries, policy);
+    assert_eq!(annotator, json!(["Allow", called_by_the_annotator(), "*", null]));
+    let accounts = json!(["machinist-machines", "machineset-annotator"]);
+    assert_eq!(request["spec"]["serviceAccountNames"], accounts);
+}
+
+/// The names of the operations in its client.
+fn called_by_the_annotator() -> BTreeSet<String> {
+    let text = std::fs::read_to_string(root().join("src/ec2.rs")).unwrap();
+    let names = text.split('"').skip(1).step_by(2);
+    let described = names.filter(|name| name.starts_with("Describe"));
+    described.map(|name| format!("ec2:{name}")).collect()
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use machinist_domain::retry::Failure;
+use machinist_provider::Pending;
 use machinist_provider::access::CloudAccess;
 use machinist_provider::cloud::{CloudError, Effect as Happened, ErrorClass, InstanceState};
 use machinist_provider::node_groups::{
@@ -12,9 +14,13 @@ use machinist_provider::node_groups::{
     RefreshStatus, Sizes, mark,
 };
 use machinist_provider::parts::{CloudTimings, Parts};
-use machinist_provider::platform::NoPlatform;
+use machinist_provider::permit::{self, Permit};
+use machinist_provider::platform::{NoPlatform, Platform};
 use machinist_provider_aws::AwsProvider;
-use machinist_testbed::aws::{AwsBed, Behaviour, Effect, Estate, Front, Rule};
+use machinist_testbed::aws::{
+    Authority, AwsBed, Behaviour, Effect, Estate, Front, Rule, Transport,
+};
+use serde_json::value::RawValue;
 
 use crate::support::{Counter, Secrets, bed, secret};
 
@@ -28,6 +34,7 @@ struct Yard {
     estate: Estate,
     groups: Arc<dyn NodeGroups>,
     counter: Arc<Counter>,
+    parts: Parts,
 }
 
 impl Yard {
@@ -54,7 +61,7 @@ impl Yard {
             ca_bundle: None,
         };
         let groups = AwsProvider::default().node_groups_as(&parts, access);
-        Self { bed, estate, groups, counter }
+        Self { bed, estate, groups, counter, parts }
     }
 
     fn front(&self) -> &Front {
@@ -332,6 +339,25 @@ async fn lost_response_is_unclear_and_repeatable() {
     assert!(yard.front().unmet_rules().is_empty());
 }
 
+/// Its virtual machine is suspended after the group was described; meanwhile another leader finishes the recycle.
+#[tokio::test]
+async fn leader_that_was_suspended_after_describe_sends_no_update() {
+    let yard = Yard::new().await;
+    let group = yard.group("suspended", [1, 3, 2], &[]).await;
+    let counter = Arc::clone(&yard.counter);
+    let resumed = move || counter.calls.lock().iter().any(|(name, _)| name.contains("Describe"));
+    let permit = Permit::new(move || (!resumed()).then_some(MINUTE));
+    let change = GroupChange::Resize { from: sizes(1, 3, 2), to: Sizes::ZERO };
+    let changed = permit::within(permit, yard.groups.change(&group, &change)).await;
+    let Err(GroupError::Cloud(error)) = changed else { panic!("{changed:?}") };
+    assert_eq!((error.class, error.effect), (ErrorClass::NotLeader, Happened::None), "{error}");
+    assert_eq!(yard.front().calls_of("DescribeAutoScalingGroups").len(), 1);
+    assert_eq!(yard.front().calls_of("UpdateAutoScalingGroup").len(), 0);
+    assert_eq!(yard.truth(&group).await, [1, 3, 2]);
+    yard.groups.change(&group, &change).await.unwrap();
+    assert_eq!(yard.truth(&group).await, [0, 0, 0]);
+}
+
 #[tokio::test]
 async fn refusals_by_class() {
     let yard = Yard::new().await;
@@ -400,4 +426,45 @@ async fn a_refresh_is_started_once_followed_and_stopped() {
     assert_eq!(progress().await, (second, RefreshStatus::Successful, 100));
     let error = yard.change(&yard.named("missing"), START).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::NotFound, "{error}");
+}
+
+/// OpenShift's Infrastructure names endpoints, and a ConfigMap their CA.
+#[tokio::test]
+async fn endpoints_and_ca_of_the_cluster_are_used() {
+    struct Settings(String, Arc<str>);
+    impl Platform for Settings {
+        fn status(&self) -> Pending<'_, Result<Option<Arc<RawValue>>, Failure>> {
+            let status = RawValue::from_string(self.0.clone()).unwrap();
+            Box::pin(std::future::ready(Ok(Some(Arc::from(status)))))
+        }
+
+        fn ca_bundle(&self) -> Pending<'_, Result<Option<Arc<str>>, Failure>> {
+            Box::pin(std::future::ready(Ok(Some(Arc::clone(&self.1)))))
+        }
+    }
+    let yard = Yard::new().await;
+    let group = yard.group("settings", [0, 1, 1], &[]).await;
+    let tls = || async {
+        yard.bed.another_front(Transport::Tls(Authority::new().unwrap())).await.unwrap()
+    };
+    let (ec2, scaling) = (tls().await, tls().await);
+    let (ec2_url, scaling_url) = (ec2.endpoint_url(), scaling.endpoint_url());
+    let status = format!(
+        r#"{{"aws": {{"serviceEndpoints": [{{"name": "ec2", "url": "{ec2_url}"}},
+            {{"name": "autoscaling", "url": "{scaling_url}"}}]}}}}"#
+    );
+    let bundle = format!("{}{}", ec2.ca_pem().unwrap(), scaling.ca_pem().unwrap());
+    let parts = Parts { platform: Arc::new(Settings(status, bundle.into())), ..yard.parts.clone() };
+    let access = CloudAccess {
+        region: "".into(),
+        credentials: secret("aws", 1),
+        endpoint: None,
+        ca_bundle: None,
+    };
+    let groups = AwsProvider::default().node_groups_as(&parts, access);
+    let seen = groups.describe(REGION, std::slice::from_ref(&group.name)).await.unwrap();
+    let ids: Vec<_> = seen[0].members.iter().map(|member| member.id.clone()).collect();
+    assert_eq!(groups.instances(REGION, &ids).await.unwrap().len(), 1);
+    assert_eq!(scaling.front().calls_of("DescribeAutoScalingGroups").len(), 1);
+    assert_eq!(ec2.front().calls_of("DescribeInstances").len(), 1);
 }

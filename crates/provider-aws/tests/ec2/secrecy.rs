@@ -81,6 +81,6 @@ async fn secrets_are_not_logged() {
     assert!(log.contains("cannot fetch instance types from EC2"), "logs are captured: {log}");
     for value in values {
         assert!(!log.contains(value), "{value} is in the log:\n{log}");
-        assert!(!output.contains(value), "{value} is told: {output}");
+        assert!(!output.contains(value), "{value} is in the output: {output}");
     }
 }

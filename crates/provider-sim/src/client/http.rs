@@ -9,6 +9,7 @@ use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use machinist_domain::permit;
 use machinist_domain::retry::Classified as _;
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass};
 use serde::Serialize;
@@ -76,6 +77,9 @@ impl SimClient {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
         let request = request.body(Full::new(body)).map_err(|error| unsent(&error))?;
+        if request.method() != Method::GET {
+            permit::check()?;
+        }
         let response = self.http.request(request).await.map_err(|error| {
             // Without a connection nothing was sent.
             let effect = if error.is_connect() { Effect::None } else { Effect::Unclear };

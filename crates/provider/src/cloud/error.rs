@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use machinist_domain::permit::Expired;
 /// The class of an error: what the controllers report as its category.
 pub use machinist_domain::retry::Category as ErrorClass;
 use machinist_domain::retry::{Category, Classified, Retry};
+
+use super::ProviderStatus;
 
 /// The upper limit for a cloud's Retry-After.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
@@ -20,6 +23,8 @@ pub struct CloudError {
     pub domain: Option<FailureDomain>,
     /// The cloud's Retry-After; use [`pause`](Self::pause).
     pub retry_after: Option<Duration>,
+    /// The `status.providerStatus` that records the failure, if the provider records failures.
+    pub status: Option<Box<ProviderStatus>>,
 }
 
 impl CloudError {
@@ -28,7 +33,8 @@ impl CloudError {
         use ErrorClass::{Conflict, NotLeader, Unavailable, Unexpected};
         let is_unclear = matches!(class, Conflict | NotLeader | Unavailable | Unexpected);
         let effect = if is_unclear { Effect::Unclear } else { Effect::None };
-        Self { class, effect, message: message.into(), domain: None, retry_after: None }
+        let (domain, retry_after, status) = (None, None, None);
+        Self { class, effect, message: message.into(), domain, retry_after, status }
     }
 
     #[must_use]
@@ -40,6 +46,14 @@ impl CloudError {
     /// The cloud's Retry-After, one hour at most.
     pub fn pause(&self) -> Option<Duration> {
         self.retry_after.map(|after| after.min(LONGEST_RETRY_AFTER))
+    }
+}
+
+/// No request was sent.
+impl From<Expired> for CloudError {
+    fn from(expired: Expired) -> Self {
+        let error = Self::new(ErrorClass::NotLeader, expired.to_string());
+        Self { effect: Effect::None, ..error }
     }
 }
 

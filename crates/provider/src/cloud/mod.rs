@@ -3,7 +3,9 @@
 //! Every call is keyed by the Machine's uid and its stored attempt, never by a name, so repeating a call is safe even
 //! if the first response was lost. A provider keeps no state that a restart would lose.
 //!
-//! Not here: waiting, retrying, batching and the lease. The controllers do that for all providers.
+//! `create`, `update` and `delete` run within a [`permit`](crate::permit), which ends with the lease: check it directly
+//! before each request that changes something. Not here: waiting, retrying and batching. The controllers do that for
+//! all providers.
 
 pub mod absence;
 pub mod error;
@@ -45,6 +47,16 @@ pub trait Cloud: Debug + Send + Sync {
 
     /// All instances with this cluster's tags.
     fn list<'a>(&'a self, within: &'a Reach) -> Pending<'a, Result<Vec<Owned>, CloudError>>;
+
+    /// The status of a machine whose [`create`](Self::create) failed; `None` if that is not recorded.
+    fn failed_status(
+        &self,
+        _status: &ProviderStatus,
+        _message: &str,
+        _now: jiff::Timestamp,
+    ) -> Option<ProviderStatus> {
+        None
+    }
 
     /// The service whose endpoint [`CloudAccess::endpoint`](crate::access::CloudAccess::endpoint) is, by its name in
     /// OpenShift's `serviceEndpoints`; `None` if it needs none.

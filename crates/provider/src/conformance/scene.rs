@@ -14,7 +14,7 @@ use crate::cloud::{
 
 pub(super) type Checked = Result<(), String>;
 
-const PAUSE: Duration = Duration::from_millis(20);
+pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 /// Numbers the machines of one process; the time distinguishes processes that share a cloud.
 static MACHINES: AtomicU32 = AtomicU32::new(0);

@@ -43,6 +43,7 @@ pub trait NodeGroups: Debug + Send + Sync {
         groups: &'a [GroupName],
     ) -> Pending<'a, Result<Vec<Group>, CloudError>>;
 
+    /// Runs within a [`permit`](crate::permit), as [`Cloud::create`](crate::cloud::Cloud::create) does.
     fn change<'a>(
         &'a self,
         group: &'a GroupRef,

@@ -181,7 +181,7 @@ pub trait AnyCache: Send + Sync {
     fn verify(&self) -> BoxFuture<'_, Result<usize, ApiError>>;
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct CacheState {
     pub synced: bool,
     pub objects: usize,
@@ -189,7 +189,7 @@ pub struct CacheState {
     /// Time since the last message of the watch.
     pub age: Option<Duration>,
     /// The error since then.
-    pub trouble: Option<String>,
+    pub trouble: Option<ApiError>,
 }
 
 impl<K: Kind> AnyCache for Cache<K> {
@@ -224,7 +224,7 @@ impl<K: Kind> AnyCache for Cache<K> {
             objects: self.store.len(),
             undecodable: self.store.undecodable(),
             age: health.heard_at.map(|at| self.clock.uptime().saturating_sub(at)),
-            trouble: health.trouble.map(|error| error.to_string()),
+            trouble: health.trouble,
         }
     }
 }

@@ -17,6 +17,7 @@ use super::store::Store;
 use super::{AnyCache, Cache, Health, Scope};
 use crate::clock::SharedClock;
 use crate::cluster::Cluster;
+use crate::messages;
 use crate::metrics::Metrics;
 use crate::tasks::Tasks;
 use crate::timings::Timings;
@@ -125,7 +126,8 @@ impl Caches {
             metrics: Arc::clone(&self.metrics),
         });
         let stop = self.tasks.stopping().child_token();
-        self.tasks.spawn(Arc::clone(&cache).run(stop.clone()));
+        let task = messages::cache_task(K::RESOURCE);
+        self.tasks.spawn(task, Arc::clone(&cache).run(stop.clone()));
         let hold = Arc::new(Hold { id: id.clone(), stop, open: Arc::downgrade(&self.open) });
         let opened = Opened {
             typed: cache.clone(),

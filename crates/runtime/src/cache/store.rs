@@ -9,6 +9,7 @@ mod entry;
 mod restored;
 
 use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use machinist_domain::key::{ObjectKey, Uid, Version};
 use machinist_domain::meta::Meta;
@@ -397,8 +398,15 @@ impl<T: Stored> Store<T> {
     }
 
     fn notify(&self, change: &Change<'_, T>) {
+        // One that panics does not keep the others from the change.
+        let mut panic = None;
         for subscriber in self.subscribers.read().iter() {
-            subscriber(change);
+            if let Err(caught) = catch_unwind(AssertUnwindSafe(|| subscriber(change))) {
+                panic = Some(caught);
+            }
+        }
+        if let Some(panic) = panic {
+            resume_unwind(panic);
         }
     }
 }

@@ -102,12 +102,14 @@ impl<K: Kind> Cache<K> {
         };
         self.heard();
         self.health.lock().opened_at = Some(self.clock.uptime());
-        let patience = self.timings.watch + self.timings.watch_slack;
+        let silence = self.timings.watch_silence;
         loop {
-            let line = tokio::time::timeout(patience, lines.next()).await;
-            let Some(line) = line.map_err(|_| ApiError::TimedOut(patience))?? else {
+            let Ok(line) = tokio::time::timeout(silence, lines.next()).await else {
+                // Not an error: some API servers send no bookmarks for Events.
+                tracing::debug!(resource = %K::RESOURCE, ?silence, "watch is silent; reopening");
                 return Ok(End::Closed);
             };
+            let Some(line) = line? else { return Ok(End::Closed) };
             self.heard();
             if let Some(end) = self.take_line(&line)? {
                 return Ok(end);

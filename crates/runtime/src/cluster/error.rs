@@ -38,6 +38,11 @@ impl ApiError {
         }
     }
 
+    /// Whether a right is missing.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        matches!(self.code(), Some(401 | 403))
+    }
+
     /// Whether a webhook failed rather than the API server.
     fn is_of_webhook(&self) -> bool {
         matches!(self, Self::Refused { code: 500.., message, .. }

@@ -1,6 +1,7 @@
 //! Clients for clusters. The control cluster has the objects, the target cluster the Nodes; often they are the same.
 
 pub mod config;
+mod connection;
 mod error;
 mod live;
 mod session;

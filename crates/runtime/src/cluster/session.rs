@@ -9,8 +9,9 @@ use bytes::{Buf, Bytes, BytesMut};
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body_util::BodyExt;
-use kube::client::{Body, ClientBuilder};
+use kube::client::Body;
 
+use super::connection;
 use super::error::ApiError;
 use super::status::refused;
 use crate::metrics::Metrics;
@@ -43,14 +44,18 @@ impl Cluster {
     pub fn new(mut config: kube::Config, timings: &Timings) -> Result<Self, kube::Error> {
         config.default_retry = false;
         let url = config.cluster_url.to_string();
-        let client = ClientBuilder::try_from(config)?.build();
+        let client = connection::client(config)?;
         Ok(Self { client, url, request_timeout: timings.request, metrics: Arc::default() })
+    }
+
+    /// No cluster: requests to it fail.
+    pub fn absent(timings: &Timings) -> Result<Self, kube::Error> {
+        Self::new(kube::Config::new(http::Uri::from_static("http://127.0.0.1:9")), timings)
     }
 
     #[cfg(test)]
     pub(crate) fn nowhere(timings: &Timings) -> Self {
-        let config = kube::Config::new(http::Uri::from_static("http://127.0.0.1:9"));
-        Self::new(config, timings).expect("a client")
+        Self::absent(timings).expect("a client")
     }
 
     #[cfg(test)]

@@ -95,6 +95,7 @@ impl<C: Controller> Driver<C> {
     async fn work(self: &Arc<Self>, stop: &CancellationToken) {
         let halt = stop.child_token();
         let mut workers = JoinSet::new();
+        self.queue.workers_run(true);
         for _ in 0..self.workers {
             workers.spawn(Arc::clone(self).worker(halt.clone()));
         }
@@ -118,6 +119,7 @@ impl<C: Controller> Driver<C> {
             tracing::warn!(controller = C::NAME, "aborting reconciles that did not finish in time");
             workers.shutdown().await;
         }
+        self.queue.workers_run(false);
     }
 
     async fn worker(self: Arc<Self>, halt: CancellationToken) {

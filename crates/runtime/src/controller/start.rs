@@ -18,13 +18,13 @@ use crate::cache::kind::CustomResourceDefinitions;
 use crate::cache::registry::Caches;
 use crate::cache::{AnyCache, Scope};
 use crate::clock::SharedClock;
-use crate::cluster::Cluster;
+use crate::cluster::{ApiError, Cluster};
 use crate::events::Events;
+use crate::health::Health;
 use crate::lease::{Leadership, LeaseCustom};
-use crate::messages;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
-use crate::readiness::Readiness;
+use crate::readiness::{Readiness, Waiting};
 use crate::tasks::Tasks;
 use crate::timings::Timings;
 use crate::user_agent::UserAgent;
@@ -43,6 +43,7 @@ pub struct Shared {
     pub events: Arc<Events>,
     pub metrics: Arc<Metrics>,
     pub readiness: Arc<Readiness>,
+    pub health: Health,
     pub clock: SharedClock,
     pub timings: Timings,
     pub tasks: Tasks,
@@ -84,8 +85,8 @@ impl Registration {
 async fn run<C: Controller>(build: impl FnOnce(&Arc<Shared>) -> C, start: Start) {
     let Start { shared, leadership, workers, stop } = start;
     for resource in C::DECLARATION.requires {
-        shared.readiness.waits(C::NAME, messages::waits_for(&resource.crd_name()));
-        if stop.run_until_cancelled(wait_served(&shared, *resource)).await.is_none() {
+        let served = wait_served(&shared, C::NAME, *resource);
+        if stop.run_until_cancelled(served).await.is_none() {
             return;
         }
     }
@@ -94,6 +95,7 @@ async fn run<C: Controller>(build: impl FnOnce(&Arc<Shared>) -> C, start: Start)
     let session = shared.control.session(UserAgent::of(C::NAME));
     let queue = Arc::new(Queue::new(shared.timings.retry));
     shared.metrics.queue(C::NAME, &queue);
+    shared.health.check_queue(C::NAME, &queue);
     (C::DECLARATION.metrics)(&shared.metrics);
     let driver = Driver {
         controller: build(&shared),
@@ -110,7 +112,8 @@ async fn run<C: Controller>(build: impl FnOnce(&Arc<Shared>) -> C, start: Start)
 }
 
 /// Watches the CustomResourceDefinition, or polls the resource if that is not allowed.
-async fn wait_served(shared: &Shared, resource: Resource) {
+async fn wait_served(shared: &Shared, controller: &'static str, resource: Resource) {
+    shared.readiness.waits(controller, Waiting::Served(resource));
     let definitions = shared.caches.open(&shared.control, Scope::All, CustomResourceDefinitions);
     let crd = resource.crd_name();
     let name = ObjectKey::new("", crd.as_str());
@@ -125,10 +128,19 @@ async fn wait_served(shared: &Shared, resource: Resource) {
     while definitions.get(&name).is_none() {
         if definitions.state().synced {
             tracing::warn!(resource = crd, "waiting for the CustomResourceDefinition");
+            shared.readiness.waits(controller, Waiting::Missing(resource));
             news.notified().await;
-        } else if is_served(shared, resource).await {
-            return;
         } else {
+            match list_one(shared, resource).await {
+                Ok(()) => return,
+                Err(error) if error.is_forbidden() => {
+                    shared.readiness.waits(controller, Waiting::Forbidden(resource, error));
+                }
+                Err(error) if error.code() == Some(404) => {
+                    shared.readiness.waits(controller, Waiting::Missing(resource));
+                }
+                Err(_) => {}
+            }
             attempts += 1;
             let pause: Duration = shared.timings.reconnect.delay(attempts, fastrand::f64());
             drop(tokio::time::timeout(pause, definitions.wait_synced()).await);
@@ -136,8 +148,9 @@ async fn wait_served(shared: &Shared, resource: Resource) {
     }
 }
 
-async fn is_served(shared: &Shared, resource: Resource) -> bool {
+/// Succeeds if the resource is served.
+async fn list_one(shared: &Shared, resource: Resource) -> Result<(), ApiError> {
     let path = format!("{}?limit=1", resource.collection_path(shared.scope.namespace()));
     let session = shared.control.session(UserAgent::START);
-    session.get(&path, "application/json", shared.timings.request).await.is_ok()
+    session.get(&path, "application/json", shared.timings.request).await.map(drop)
 }

@@ -20,6 +20,7 @@ use super::record::{self, Record};
 use super::rules::{Claim, Observation, Step, decide};
 use crate::cluster::{ApiError, Lines, Session};
 use crate::controller::start::Shared;
+use crate::readiness::LeaseView;
 use crate::timings::Timings;
 use crate::user_agent::UserAgent;
 use crate::writer::{Verb, Write, WriteError};
@@ -45,13 +46,17 @@ pub(crate) struct Elector {
     taking: watch::Sender<bool>,
     /// Before this, nothing is written: the former holder may not have noticed a takeover.
     quiet_until: Duration,
+    /// Why the Lease could not be read the last time.
+    unread: Option<ApiError>,
+    /// The missing right because of which the Lease could not be written the last time.
+    refused: Option<ApiError>,
     unanswered: Unanswered,
 }
 
 impl Elector {
     pub(crate) fn new(candidate: Candidate, shared: Arc<Shared>, duration: Duration) -> Self {
         shared.metrics.leader(candidate.controller, false);
-        shared.readiness.lease_is_held(candidate.controller, &candidate.key, "", false);
+        shared.readiness.lease(candidate.controller, &candidate.key, LeaseView::Unread);
         Self {
             candidate,
             session: shared.control.session(UserAgent::LEASE),
@@ -60,6 +65,8 @@ impl Elector {
             until: watch::Sender::new(None),
             taking: watch::Sender::new(false),
             quiet_until: Duration::ZERO,
+            unread: None,
+            refused: None,
             unanswered: Arc::default(),
             shared,
         }
@@ -152,6 +159,7 @@ impl Elector {
         let taken = self.write(lease, create).await;
         if let Err(error) = &taken {
             tracing::debug!(%error, lease = %self.candidate.key, "lease not acquired");
+            self.note_refusal(error);
             self.look().await;
         }
         self.taking.send_replace(false);
@@ -205,6 +213,7 @@ impl Elector {
                 }
                 Ok(Err(error)) => {
                     tracing::warn!(%error, lease = %self.candidate.key, "lease not renewed; retrying");
+                    self.note_refusal(&error);
                 }
             }
         }
@@ -269,6 +278,7 @@ impl Elector {
 
     async fn write(&mut self, lease: &Value, create: bool) -> Result<(), WriteError> {
         let record = self.send(lease, create, "hold the lease").await?;
+        self.refused = None;
         self.see(Some(record));
         Ok(())
     }
@@ -276,6 +286,8 @@ impl Elector {
     fn see(&mut self, record: Option<Record>) {
         let before = self.observed.holder().to_owned();
         self.observed.see(record, self.shared.clock.uptime());
+        self.unread = None;
+        self.show();
         let holder = self.observed.holder();
         if holder == before {
             return;
@@ -286,7 +298,30 @@ impl Elector {
             tracing::info!(controller, lease = %key, holder, "following");
         }
         self.shared.metrics.lease_changed_hands(key, &before, holder);
-        self.shared.readiness.lease_is_held(controller, key, holder, ours);
+    }
+
+    /// Shows that a right is missing. Without it the Lease stays without a holder, and no process writes.
+    fn note_refusal(&mut self, error: &WriteError) {
+        let WriteError::Api(error) = error else { return };
+        if error.is_forbidden() {
+            if self.refused.is_none() {
+                tracing::warn!(%error, lease = %self.candidate.key, "not allowed to write the lease");
+            }
+            self.refused = Some(error.clone());
+            self.show();
+        }
+    }
+
+    fn show(&self) {
+        let view = match (&self.unread, &self.refused, self.observed.holder()) {
+            (Some(error), ..) => LeaseView::Unreadable(error),
+            (None, Some(error), "") => LeaseView::NotTaken(error),
+            (None, None, "") => LeaseView::NoHolder,
+            (None, Some(error), me) if me == self.candidate.identity => LeaseView::NotTaken(error),
+            (None, None, me) if me == self.candidate.identity => LeaseView::Ours(me),
+            (None, _, other) => LeaseView::HeldBy(other),
+        };
+        self.shared.readiness.lease(self.candidate.controller, &self.candidate.key, view);
     }
 
     async fn send(&self, lease: &Value, create: bool, plan: &str) -> Result<Record, WriteError> {
@@ -305,6 +340,8 @@ impl Elector {
                 Ok(record) => return self.see(record),
                 Err(error) => {
                     tracing::warn!(%error, lease = %self.candidate.key, "cannot read the lease");
+                    self.unread = Some(error);
+                    self.show();
                     if self.until.borrow().is_some_and(|until| self.shared.clock.uptime() >= until)
                     {
                         self.lost("it could not be read in time");
@@ -328,7 +365,11 @@ impl Elector {
     async fn watch_until(&mut self, expiry: Duration, news: &mut Option<Lines>) {
         let left = expiry.saturating_sub(self.shared.clock.uptime());
         let seen = match tokio::time::timeout(left, self.next_line(news)).await {
-            Err(_) => return,
+            Err(_) => {
+                // A living holder would have renewed it; or the connection is dead.
+                *news = None;
+                return;
+            }
             Ok(line) => line.and_then(|line| Record::from_watch(&line)),
         };
         match seen {
@@ -338,8 +379,12 @@ impl Elector {
                 *news = None;
                 let left = expiry.saturating_sub(self.shared.clock.uptime());
                 tokio::time::sleep(self.pause().min(left)).await;
-                if let Ok(record) = self.read().await {
-                    self.see(record);
+                match self.read().await {
+                    Ok(record) => self.see(record),
+                    Err(error) => {
+                        self.unread = Some(error);
+                        self.show();
+                    }
                 }
             }
         }

@@ -5,6 +5,8 @@
 //! is judged by how long *this process* has not seen the Lease change.
 
 pub(crate) mod elector;
+#[cfg(test)]
+mod exploration;
 mod leadership;
 mod record;
 mod rules;

@@ -7,7 +7,7 @@ use super::record::Record;
 #[derive(Debug, Clone)]
 pub(super) struct Observation {
     pub(super) record: Option<Record>,
-    /// When this process saw it change last, by its own clock.
+    /// When this process last saw it change. Points in time here are `Clock::uptime`, never wall clock.
     pub(super) changed: Duration,
     /// The last record of a Lease that was deleted while held, and when that was seen: its holder writes until it
     /// notices.
@@ -27,12 +27,14 @@ impl Observation {
     pub(super) fn see(&mut self, record: Option<Record>, now: Duration) {
         if self.record != record {
             let last = std::mem::replace(&mut self.record, record);
-            // It may have been renewed just before, unseen by this process.
-            if let (None, Some(last)) = (&self.record, last.filter(|last| !last.holder.is_empty()))
-            {
-                self.deleted = Some((last, now));
-            }
             self.changed = now;
+            let held = last.filter(|last| !last.holder.is_empty());
+            match (&self.record, &self.deleted, held) {
+                // Counted from now and not from the last change: the holder may have renewed just before the deletion.
+                (None, _, Some(last)) => self.deleted = Some((last, now)),
+                (Some(new), Some((last, _)), _) if new.holder == last.holder => self.deleted = None,
+                _ => {}
+            }
         }
     }
 }
@@ -40,14 +42,14 @@ impl Observation {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Claim<'a> {
     pub(super) me: &'a str,
-    /// The duration, if the holder states none.
+    /// Our own lease duration, assumed for a holder that states none.
     pub(super) duration: Duration,
     pub(super) take_over: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
-    /// There is none, and no holder of a deleted one can still write.
+    /// The Lease does not exist; if it was deleted while held, its holder's duration is over.
     Create,
     /// It has no holder, has expired, or is ours already.
     Take(Record),
@@ -65,13 +67,15 @@ pub(super) fn decide(observed: &Observation, claim: Claim<'_>, now: Duration) ->
         let free = record.holder.is_empty() || record.holder == claim.me || now >= expiry;
         (!free).then_some(expiry)
     };
-    match (&observed.record, &observed.deleted) {
-        (Some(record), _) => match held(record, observed.changed) {
-            None => Step::Take(record.clone()),
-            Some(_) if claim.take_over => Step::TakeOver(record.clone()),
-            Some(expiry) => Step::Wait(expiry),
+    let deleted = observed.deleted.as_ref().and_then(|(last, when)| held(last, *when));
+    match (&observed.record, deleted) {
+        (Some(record), _) if record.holder == claim.me => Step::Take(record.clone()),
+        (Some(record), deleted) => match (held(record, observed.changed), deleted) {
+            (Some(_), _) if claim.take_over => Step::TakeOver(record.clone()),
+            (Some(expiry), _) | (None, Some(expiry)) => Step::Wait(expiry),
+            (None, None) => Step::Take(record.clone()),
         },
-        (None, Some((last, deleted))) => held(last, *deleted).map_or(Step::Create, Step::Wait),
+        (None, Some(expiry)) => Step::Wait(expiry),
         (None, None) => Step::Create,
     }
 }
@@ -141,13 +145,17 @@ mod tests {
             observed.see(None, at(110));
             assert_eq!(decide(&observed, claim, at(119)), Step::Wait(at(120)));
             assert_eq!(decide(&observed, claim, at(120)), Step::Create);
-            // A Lease without a holder in between changes nothing.
+            // A Lease without a holder in its place changes nothing.
             observed.see(Some(record("", "2")), at(111));
+            assert_eq!(decide(&observed, claim, at(119)), Step::Wait(at(120)));
+            assert_eq!(decide(&observed, claim, at(120)), Step::Take(record("", "2")));
             observed.see(None, at(112));
             assert_eq!(decide(&observed, claim, at(119)), Step::Wait(at(120)));
             // The holder was faster: it is followed as before.
             observed.see(Some(record("other", "3")), at(113));
             assert_eq!(decide(&observed, ME, at(114)), Step::Wait(at(128)));
+            observed.see(Some(record("", "4")), at(115));
+            assert_eq!(decide(&observed, ME, at(115)), Step::Take(record("", "4")));
         }
     }
 

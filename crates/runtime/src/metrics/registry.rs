@@ -1,5 +1,6 @@
 //! A registry that lists its metrics for the reference docs. The client's registry encodes only metrics with samples.
 
+use prometheus_client::collector::Collector;
 use prometheus_client::registry::Metric;
 
 /// Metrics with a common prefix.
@@ -50,6 +51,16 @@ impl Registry {
         self.descriptions.push(Description { name: full_name, kind, help: help.clone() });
         self.inner.register(name, help, metric.clone());
         metric
+    }
+
+    /// Adds gauges, by name and help text, that `collector` encodes at every scrape.
+    pub fn collect(&mut self, gauges: &[(&str, &str)], collector: impl Collector) {
+        self.descriptions.extend(gauges.iter().map(|(name, help)| Description {
+            name: format!("{}{name}", self.prefix),
+            kind: "gauge".to_owned(),
+            help: (*help).to_owned(),
+        }));
+        self.inner.register_collector(Box::new(collector));
     }
 
     /// Appends the metrics in the OpenMetrics text format.

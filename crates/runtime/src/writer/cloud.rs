@@ -1,10 +1,14 @@
 //! Sends calls that change a cloud, by the same rules as writes to Kubernetes: not without the lease, not in a dry
-//! run, no longer than the lease lasts, with one audit line and one count per call.
+//! run, no longer than the lease lasts, with one audit line and one count per call. A call may be several requests: it
+//! runs within a [`Permit`], which providers check directly before each one that changes something.
 
 use std::fmt::Display;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use machinist_domain::key::ObjectKey;
+use machinist_domain::permit::{self, Permit};
 use machinist_domain::retry::{Category, Classified, Retry};
 
 use super::Writer;
@@ -22,7 +26,7 @@ pub struct CloudCall<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CloudWriteError<E: std::error::Error> {
-    /// This process does not hold the lease; nothing was sent.
+    /// This process does not hold the lease. Nothing was sent, or no more since the lease ended.
     #[error("{}", messages::not_called(.0))]
     NotLeader(&'static str),
     /// No answer in time; the call may have been executed.
@@ -85,11 +89,25 @@ impl Writer {
         if self.gateway.dry_run {
             return Ok(None);
         }
-        let left = self.leadership.time_left(self.gateway.cloud_limit);
+        let limit = self.gateway.cloud_limit;
+        let left = self.leadership.time_left(limit);
         let left = left.ok_or(CloudWriteError::NotLeader(self.controller))?;
         let sending = self.leadership.sending();
-        let answer = tokio::time::timeout(left, work).await;
+        let expired = Arc::new(AtomicBool::new(false));
+        let permit = {
+            let (leadership, expired) = (self.leadership.clone(), Arc::clone(&expired));
+            Permit::new(move || {
+                let left = leadership.time_left(limit);
+                expired.fetch_or(left.is_none(), Ordering::Relaxed);
+                left
+            })
+        };
+        let answer = tokio::time::timeout(left, permit::within(permit, work)).await;
         let answer = answer.map_err(|_| CloudWriteError::TimedOut(left))?;
+        if answer.is_err() && expired.load(Ordering::Relaxed) {
+            // An earlier part may be unanswered, so `sending` is.
+            return Err(CloudWriteError::NotLeader(self.controller));
+        }
         let clear =
             |error: &E| !matches!(error.category(), Category::Unavailable | Category::Unexpected);
         if answer.as_ref().err().is_none_or(clear) {

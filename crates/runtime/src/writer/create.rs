@@ -1,5 +1,6 @@
 use std::fmt::Display;
 
+use machinist_api::resource::Resource;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use serde_json::{Value, json};
@@ -33,13 +34,13 @@ impl Writer {
 
     pub(crate) async fn create_event(
         &self,
+        events: Resource,
         namespace: &str,
         event: &Value,
         plan: &(dyn Display + Sync),
     ) -> Result<Option<()>, WriteError> {
         let name = event["metadata"]["name"].as_str().unwrap_or_default();
         let key = ObjectKey::new(namespace, name);
-        let events = machinist_api::resource::EVENTS;
         let answer = self.send(&Write::whole(Verb::Create, events, &key, event), plan).await?;
         Ok(answer.map(drop))
     }

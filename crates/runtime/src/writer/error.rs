@@ -28,6 +28,11 @@ impl WriteError {
         matches!(self, Self::Api(ApiError::Refused { code: 409, reason, .. }) if reason == "AlreadyExists")
     }
 
+    /// Whether a right is missing. A terminating namespace has a reason of its own.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Api(ApiError::Refused { code: 403, reason, .. }) if reason == "Forbidden")
+    }
+
     pub fn not_found(&self) -> bool {
         self.category() == Category::NotFound
     }
@@ -49,6 +54,11 @@ impl WriteError {
     /// Whether it is part of normal operation: a conflict, or a PodDisruptionBudget.
     pub(super) fn is_ordinary(&self) -> bool {
         self.category() == Category::Conflict || self.disruption_budget().is_some()
+    }
+
+    /// Whether it was sent and may have been executed, or may be executed later.
+    pub fn may_have_happened(&self) -> bool {
+        matches!(self, Self::Api(error) if error.may_have_happened())
     }
 
     /// Whether only a live read can tell the state of the object.

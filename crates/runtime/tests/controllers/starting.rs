@@ -25,9 +25,12 @@ async fn one_controller_starts_while_another_waits_for_its_kind() {
     let acting = Arc::default();
     let controllers = vec![toy::<MarkConfigMaps>(&acting), toy::<MarkMachineSets>(&acting)];
     let running = world.run(world.options(), controllers);
-    running.assert_readiness("machine-sets waits for machinesets.machine.openshift.io").await;
+    let waits = "[!] controller machine-sets waits for machinesets.machine.openshift.io: the \
+                 CustomResourceDefinition is missing; install it with: machinist crds | kubectl";
+    running.assert_readiness(waits).await;
     world.create_config_maps(2).await;
     world.all_marked(2).await;
+    assert!(running.is_ready(), "the other controller works: {}", running.readiness());
 
     let yaml: String = machinist_api::crds()
         .iter()
@@ -76,6 +79,66 @@ async fn panicking_reconcile_costs_no_worker_and_is_retried() {
     world.all_marked(1).await;
     world.create_config_maps(4).await;
     world.all_marked(5).await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn panic_outside_of_a_reconcile_ends_the_process_and_releases_its_lease() {
+    let world = ToyWorld::new("dead-task").await;
+    world.create_config_maps(1).await;
+    let options = Options { leader_elect: Some(true), ..world.options() };
+    let running = world.run(options, vec![toy::<MarkConfigMaps>(&Arc::default())]);
+    world.all_marked(1).await;
+    let shared = running.shared.clone();
+    assert!(shared.health.describe().0, "{:?}", shared.health.describe());
+
+    // The task of the cache calls the subscriber.
+    let map: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "bang"}})).unwrap();
+    world.config_maps().create(&PostParams::default(), &map).await.unwrap();
+    let error = running.failure().await.to_string();
+    assert!(
+        error.contains("task \"cache of configmaps\" panicked: a bug in a subscriber"),
+        "{error}"
+    );
+    let (healthy, text) = shared.health.describe();
+    assert!(!healthy && text.contains("[-] task \"cache of configmaps\" panicked"), "{text}");
+    let leases: Api<Lease> = Api::namespaced(world.client.clone(), &world.namespace);
+    let spec = leases.get("machinist-config-maps").await.unwrap().spec.unwrap();
+    assert_eq!(spec.holder_identity.unwrap_or_default(), "", "it stops as after a signal");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn missing_right_is_shown_with_its_cure_until_it_is_granted() {
+    let world = ToyWorld::new("rights").await;
+    world.create_config_maps(1).await;
+    let no = Effect::Answer { code: 403, retry_after: None };
+    let rule = |resource| Rule::new(Match::any().resource(resource), no.clone());
+    let (maps, leases) =
+        (world.proxy.add_rule(rule("configmaps")), world.proxy.add_rule(rule("leases")));
+    let options = Options { leader_elect: Some(true), ..world.options() };
+    let running = world.run(options, vec![toy::<MarkConfigMaps>(&Arc::default())]);
+    let lease = format!("[!] lease {}/machinist-config-maps cannot be read", world.namespace);
+    running.assert_readiness(&lease).await;
+    running.assert_readiness("[!] cache of configmaps").await;
+    let text = running.readiness();
+    assert!(!running.is_ready() && !text.contains("no holder"), "{text}");
+    assert!(
+        text.contains("; apply the Role for Leases") && text.contains("; apply the ClusterRole")
+    );
+
+    // It may read the Lease now, but not create it.
+    leases.remove();
+    let writes = Match::writes().resource("leases");
+    let leases = world.proxy.add_rule(Rule::new(writes, no.clone()));
+    let lease = format!("[!] lease {}/machinist-config-maps cannot be acquired", world.namespace);
+    running.assert_readiness(&lease).await;
+    assert!(!running.is_ready());
+
+    leases.remove();
+    maps.remove();
+    running.assert_readiness("which is this process").await;
+    world.all_marked(1).await;
+    assert!(running.is_ready(), "{}", running.readiness());
     running.stop().await;
 }
 

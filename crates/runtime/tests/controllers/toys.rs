@@ -174,7 +174,10 @@ impl<R: Role> Controller for Toy<R> {
 
     fn subscribe(&self, queue: &Arc<Queue>) {
         let queue = queue.clone();
-        self.cache.subscribe(move |change| queue.add_changed(change.key, change));
+        self.cache.subscribe(move |change| {
+            assert!(&*change.key.name != "bang", "a bug in a subscriber");
+            queue.add_changed(change.key, change);
+        });
     }
 
     async fn observe(&self, key: &ObjectKey) -> Result<Option<Arc<Marked>>, ApiError> {

@@ -140,6 +140,15 @@ impl Running {
         self.shared.readiness.describe(&self.shared.caches.all()).1
     }
 
+    pub(crate) fn is_ready(&self) -> bool {
+        self.shared.readiness.describe(&self.shared.caches.all()).0
+    }
+
+    /// Why it ends by itself.
+    pub(crate) async fn failure(self) -> anyhow::Error {
+        tokio::time::timeout(PATIENCE, self.ended).await.unwrap().unwrap().unwrap_err()
+    }
+
     pub(crate) async fn assert_readiness(&self, text: &str) {
         self.until_readiness(text).await.unwrap();
     }

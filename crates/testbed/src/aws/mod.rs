@@ -44,6 +44,11 @@ impl AwsBed {
         Ok(Self { front, moto })
     }
 
+    /// Another front before the same moto.
+    pub async fn another_front(&self, transport: Transport) -> Result<Self> {
+        Self::start_before(Arc::clone(&self.moto), transport).await
+    }
+
     pub fn endpoint_url(&self) -> String {
         self.front.endpoint_url()
     }

@@ -24,6 +24,10 @@ fn good() -> Vec<Value> {
             "drain": false, "drainTimeout": "5m",
             "schedule": {"timeZone": "+01:00", "from": "22:00", "to": "05:30", "days": ["Mon", "Sun"]},
         }),
+        json!({
+            "searchTerms": ["a"], "match": {"reporters": ["kubelet"]}, "countBy": "Events", "maxPerObject": 3,
+            "trustEventHost": true,
+        }),
         json!({"searchTerms": ["a"], "knownToNobody": true}),
     ]
 }
@@ -44,6 +48,8 @@ fn bad() -> Vec<(Value, &'static str)> {
         (with("window", json!("10 minutes")), "window"),
         (with("coolDown", json!(60)), "coolDown"),
         (with("threshold", json!(0)), "threshold"),
+        (with("maxPerObject", json!(0)), "maxPerObject"),
+        (with("match", json!({"reporters": []})), "reporters"),
         (with("strategy", json!("Explode")), "strategy"),
         (with("maxConcurrent", json!(0)), "maxConcurrent"),
         (with("schedule", json!({"from": "25:00"})), "from"),

@@ -45,6 +45,7 @@ fn machine_set() -> MachineSet<NoState> {
         })),
         annotations: Arc::default(),
         managed_elsewhere: false,
+        names_authority: false,
         state: NoState,
     }
 }
@@ -188,6 +189,7 @@ fn refuses_a_provider_without_capacities() {
     let plan = plan(CloudAnswer::NotSupported, None);
     assert_eq!(
         plan,
-        "no-op: Provider aws reports no instance type capacities; annotations are unchanged"
+        "no-op: Provider aws reports no instance type capacities, so annotations are unchanged; set the \
+         capacity.cluster-autoscaler.kubernetes.io/ annotations by hand"
     );
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use machinist_api::names::{
     ANNOTATION_ORDINALS, DELETE_POLICY_NEWEST, DELETE_POLICY_OLDEST, DELETE_POLICY_RANDOM,
 };
@@ -27,6 +28,7 @@ pub struct NoState;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineSetState {
+    pub created: Timestamp,
     pub generation: i64,
     pub spec: MachineSetSpec,
     /// The annotation `machinist.dev/ordinals`: ordinals whose Machines may be in creation.
@@ -89,6 +91,7 @@ impl State for Arc<MachineSetState> {
         let pairs = |map| Pairs::shared(map, name);
         let share = |text: Option<String>| text.filter(|text| !text.is_empty()).map(name);
         Self::new(MachineSetState {
+            created: metadata.creation_timestamp.unwrap_or(Timestamp::UNIX_EPOCH),
             generation: metadata.generation,
             spec: MachineSetSpec {
                 replicas: spec.replicas,

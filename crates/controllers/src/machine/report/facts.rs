@@ -241,10 +241,12 @@ impl Facts {
             Call::Create => {
                 if let Some(fatal) = Fatal::of_create(error) {
                     self.failed(view, fatal);
+                    self.stored = error.status.as_deref().cloned().or(self.stored.take());
                     self.result = Some(ReconcileResult::Failed);
                     return;
                 }
                 self.creating(view);
+                self.stored = error.status.as_deref().cloned();
                 if let Some(uncertain) = instance_exists::uncertain(view, error) {
                     self.instance_exists = Some(uncertain);
                 }

@@ -47,6 +47,38 @@ fn reserves_ordinals_before_creating_and_closes_the_window_before_deleting() {
 }
 
 #[test]
+fn keeps_ordinals_whose_create_may_still_be_executed() {
+    for (replicas, existing, open, leaving, expected) in [
+        (3, 3, &[][..], 0, "no-op: a create without an answer may still be executed"),
+        (1, 3, &[], 0, "no-op: a create without an answer may still be executed"),
+        (2, 2, &[1], 0, "no-op: a create without an answer may still be executed"),
+        (3, 2, &[1], 0, "create 1 Machine from ordinal 1"),
+        (5, 3, &[], 0, "reserve ordinals 0..5"),
+        (5, 2, &[1], 0, "reserve ordinals 0..5"),
+        // A Machine that is being deleted is replaced when its name cannot come back.
+        (3, 2, &[], 1, "no-op: a create without an answer may still be executed"),
+        (3, 1, &[1], 1, "create 1 Machine from ordinal 1"),
+        (2, 1, &[1], 1, "no-op: a create without an answer may still be executed"),
+        (4, 2, &[], 1, "reserve ordinals 0..4"),
+    ] {
+        let mut set = set();
+        set["spec"]["replicas"] = json!(replicas);
+        set["metadata"]["annotations"] = json!({"machinist.dev/ordinals": "0..3"});
+        let mut view = view(&set, members(existing));
+        view.open_ordinals = open.to_vec();
+        view.leaving_ordinals = leaving;
+        view.in_flight = InFlight::Maybe(std::time::Duration::from_secs(1));
+        let waits = expected.starts_with("no-op");
+        let mut later = view.clone();
+        later.in_flight = InFlight::Unlisted;
+        let plan = decide(&snapshot(view), now());
+        assert_eq!(plan.to_string(), expected, "{replicas} {existing} {open:?} {leaving}");
+        let later = decide(&snapshot(later), now());
+        assert_eq!(matches!(later, Plan::List), waits, "{replicas} {existing} {open:?} {leaving}");
+    }
+}
+
+#[test]
 fn one_reconcile_creates_or_deletes_a_limited_number() {
     let open: Vec<u64> = (0..1000).collect();
     assert_eq!(plan(1000, "0..1000", 0, &open), "create 512 Machines from ordinal 0");
@@ -55,9 +87,10 @@ fn one_reconcile_creates_or_deletes_a_limited_number() {
 
 #[test]
 fn lists_machines_before_choosing_some_to_delete_but_not_if_all_go() {
-    for (replicas, expected) in
-        [(2, "list Machines before deleting some"), (0, "delete 3 Machines (m")]
-    {
+    for (replicas, expected) in [
+        (2, "list Machines before ordinals are given up or Machines deleted"),
+        (0, "delete 3 Machines (m"),
+    ] {
         let mut set = set();
         set["spec"]["replicas"] = json!(replicas);
         let mut view = view(&set, members(3));

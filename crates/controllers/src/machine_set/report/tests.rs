@@ -68,6 +68,14 @@ fn keys(names: &[&str]) -> Vec<ObjectKey> {
 }
 
 #[test]
+fn waits_while_a_create_may_still_be_executed() {
+    let wait = Duration::from_secs(7);
+    let report = run_plan(&settled(), members(3), Plan::NoOp(Reason::InFlight(wait)));
+    let expected = (ReconcileResult::Waiting, Some(Retry::Again(wait)), None);
+    assert_eq!((report.result, report.retry, report.status), expected);
+}
+
+#[test]
 fn an_up_to_date_set_needs_no_report() {
     let report = run_plan(&settled(), members(3), SETTLED);
     assert_eq!(report, Report::quiet(ReconcileResult::Settled));

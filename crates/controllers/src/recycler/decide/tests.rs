@@ -4,6 +4,7 @@ use machinist_provider::node_groups::Group;
 use serde_json::json;
 
 use super::*;
+use crate::recycler::detection::counting::Counting;
 use crate::recycler::error::Refusal;
 use crate::recycler::recycling::GroupState;
 use crate::recycler::samples::{REGION, Sample, ago, group, now};
@@ -55,6 +56,31 @@ fn pods_and_nodes_count_once_each() {
         assert_eq!(begins(&pods(by)), None, "{by}");
         assert_eq!(begins(&pods(by).news("a", "r", 1, 0)), Some(("a".to_owned(), 3)), "{by}");
     }
+}
+
+#[test]
+fn by_default_nodes_count_however_often_their_events_happen() {
+    let sample = Sample::new(&json!({ "countBy": null }));
+    let sample = sample.news("a", "p", 1000, 0).news("a", "p", 1000, 1).news("a", "q", 1000, 0);
+    assert_eq!(begins(&sample), None);
+    assert_eq!(begins(&sample.news("a", "r", 1, 0)), Some(("a".to_owned(), 3)));
+}
+
+#[test]
+fn where_events_count_one_object_does_so_a_few_times_only() {
+    let sample = Sample::new(&json!({"maxPerObject": 2}));
+    let forged = sample.news("a", "p", 1000, 0).news("a", "p", 2, 3).news("a", "p", 1, 5);
+    assert_eq!(begins(&forged), None);
+    // It is read by another leader, and counts again.
+    let mut stored = forged.clone();
+    let counting = decide(&forged.snapshot(), now()).counted.unwrap().counting;
+    stored.facts.counting = Counting::read(Some(&counting.write()));
+    assert_eq!(stored.facts.counting, counting);
+    assert_eq!(begins(&stored), None);
+    assert_eq!(begins(&forged.clone().news("a", "q", 1, 0)), Some(("a".to_owned(), 3)));
+    let usual = Sample::new(&json!({"threshold": 11})).news("a", "p", 1000, 0);
+    assert_eq!(begins(&usual), None);
+    assert_eq!(begins(&usual.news("a", "q", 1, 0)), Some(("a".to_owned(), 11)));
 }
 
 #[test]

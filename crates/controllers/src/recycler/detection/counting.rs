@@ -16,7 +16,7 @@ use crate::recycler::naming::Names;
 use crate::recycler::settings::Settings;
 
 /// The stored format. Counts of an unknown format are ignored.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 
 /// The most occurrences without a group; the oldest are dropped first.
 pub(crate) const MOST_OPEN: usize = 256;
@@ -115,14 +115,13 @@ impl Counting {
                 Target::Ignored => {}
                 Target::Unresolved(_) => self.leave_open(occurrence),
                 Target::Group(group) => {
-                    let subject = match settings.count_by {
-                        CountBy::Events => None,
-                        CountBy::Pods => Some(occurrence.subject()),
-                        CountBy::Nodes => node.as_deref().map(subject_of_node),
+                    let subject = match (settings.count_by, node) {
+                        (CountBy::Nodes, Some(node)) => subject_of_node(node),
+                        _ => occurrence.subject(),
                     };
+                    let (minute, times) = (occurrence.minute, occurrence.times);
                     let tally = self.groups.entry(group.clone()).or_default();
-                    let times = u64::from(occurrence.times);
-                    tally.add(settings.window, occurrence.minute, times, subject);
+                    tally.add(settings.window, minute, times, subject, settings.per_object);
                 }
             }
         }
@@ -130,7 +129,7 @@ impl Counting {
     }
 
     pub(crate) fn counts(&self, settings: &Settings, now: Timestamp) -> BTreeMap<GroupRef, u64> {
-        let count = |tally: &Tally| tally.count(settings.window, settings.count_by, now);
+        let count = |tally: &Tally| tally.count(settings.window, now);
         let counts = self.groups.iter().map(|(group, tally)| (group.clone(), count(tally)));
         counts.filter(|(_, count)| *count > 0).collect()
     }
@@ -154,7 +153,7 @@ impl Counting {
         self.groups.retain(|_, tally| !tally.is_empty());
         // The region is stored before the name and before the counts.
         let besides = |group: &GroupRef| 2 * group.region.len() + group.name.0.len() + BETWEEN;
-        let count = |tally: &Tally| tally.count(window, settings.count_by, now);
+        let count = |tally: &Tally| tally.count(window, now);
         window::bound(&mut self.groups, MOST_COUNTED_TEXT, besides, count);
         self.open.retain(|one| window.has(window.bucket(one.minute), now));
         self.open.sort_by_key(|one| one.minute);
@@ -180,19 +179,22 @@ mod tests {
     fn groups_are_stored_by_name_and_with_the_region_where_names_are_equal() {
         let group = |region: &str, times| {
             let mut tally = Tally::default();
-            tally.add(window::Window::new(std::time::Duration::from_secs(60)), 1, times, None);
+            let window = window::Window::new(std::time::Duration::from_secs(60));
+            tally.add(window, 1, times, 0xab, 10);
             (GroupRef::new(region, "workers"), tally)
         };
         let one = Counting { groups: [group("eu-west-3", 2)].into(), ..Counting::default() };
         let stored = one.write();
-        assert_eq!(json!(stored.groups), json!({"workers": "eu-west-3 1:2"}));
+        assert_eq!(json!(stored.groups), json!({"workers": "eu-west-3 1:ab*2"}));
         assert_eq!(Counting::read(Some(&stored)), one);
         let groups = [group("eu-west-3", 2), group("us-east-1", 3)].into();
         let two = Counting { groups, ..one };
         let stored = two.write();
         assert_eq!(
             json!(stored.groups),
-            json!({"eu-west-3:workers": "eu-west-3 1:2", "us-east-1:workers": "us-east-1 1:3"})
+            json!({
+                "eu-west-3:workers": "eu-west-3 1:ab*2", "us-east-1:workers": "us-east-1 1:ab*3",
+            })
         );
         assert_eq!(Counting::read(Some(&stored)), two);
     }

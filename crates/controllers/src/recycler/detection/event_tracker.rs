@@ -1,7 +1,8 @@
 //! Notes matching Events per EventRecycler when they arrive, on followers too, and requeues the EventRecycler.
 //!
-//! An Event counts by how much its count grew. Where that is unknown, an Event that is new in the window counts in
-//! full, and any other one once. After a relist the mark may lie within the growth of an Event: it counts once then.
+//! An Event counts by how much its count grew, and at most as often as one object may. Where that is unknown, an Event
+//! that is new in the window counts in full, and any other one once. After a relist the mark may lie within the growth
+//! of an Event: it counts once then.
 //!
 //! Events arrive while their store is locked, so no cache is read while the lock of this module is held.
 
@@ -221,6 +222,8 @@ impl Tracked {
             // It existed before with another uid.
             None => 1,
         };
+        // The writer of an Event chooses its count.
+        let times = times.min(settings.per_object);
         let version = event.meta.version;
         let since = match former {
             None if is_new => version,

@@ -6,12 +6,11 @@ use machinist_domain::key::ObjectKey;
 use machinist_domain::observed::Observed;
 use machinist_provider::node_groups::{GroupRef, NodeGroups};
 use machinist_runtime::cache::Cache;
-use machinist_runtime::cache::store::Entry;
 
 use super::counting::{Located, Target};
 use super::group_membership::GroupMembership;
 use super::occurrence::Occurrence;
-use crate::kinds::{Involved, Node, Nodes, Pods, hash_of};
+use crate::kinds::{Involved, Node, Nodes, Pod, Pods, hash_of};
 use crate::recycler::messages;
 use crate::recycler::settings::Settings;
 
@@ -29,25 +28,47 @@ pub struct Locator {
 
 impl Locator {
     pub(crate) fn locate(&self, occurrence: Occurrence, settings: &Settings) -> Located {
-        let node = self.node_of(&occurrence);
+        let occurrence = self.about_an_object(occurrence, settings);
+        let node = self.node_of(&occurrence, settings);
         let target = node.clone().and_then(|node| self.group_of(&node, settings));
         Located { occurrence, node: node.ok(), target: target.unwrap_or_else(Target::Unresolved) }
     }
 
-    fn node_of(&self, occurrence: &Occurrence) -> Result<Arc<str>, String> {
-        let (namespace, name, uid) = match &occurrence.involved {
-            Involved::Node(name) => return Ok(Arc::clone(name)),
-            Involved::Pod { namespace, name, uid } => (namespace, name, uid),
-        };
-        let key = ObjectKey { namespace: Arc::clone(namespace), name: Arc::clone(name) };
-        if let Some(Entry::Known(pod)) = self.pods.get(&key)
-            && uid.is_none_or(|uid| uid == hash_of(&pod.meta.uid.0))
+    /// Where hosts are trusted and the pod is gone, it is about its host: pods can be invented, and a host that names
+    /// many of them counts as one object.
+    fn about_an_object(&self, occurrence: Occurrence, settings: &Settings) -> Occurrence {
+        if !settings.trust_event_host
+            || matches!(occurrence.involved, Involved::Node(_))
+            || self.pod_of(&occurrence.involved).is_some()
         {
-            return pod.node.clone().ok_or_else(|| messages::POD_WITHOUT_NODE.to_owned());
+            return occurrence;
         }
-        // The pod is gone. A kubelet that reported the event runs on the same Node.
-        let host = occurrence.host.as_ref().filter(|host| self.node(host).is_some());
-        host.cloned().ok_or_else(|| messages::POD_NOT_FOUND.to_owned())
+        match occurrence.host.clone().filter(|host| self.node(host).is_some()) {
+            Some(host) => Occurrence { involved: Involved::Node(host), host: None, ..occurrence },
+            None => occurrence,
+        }
+    }
+
+    fn node_of(&self, occurrence: &Occurrence, settings: &Settings) -> Result<Arc<str>, String> {
+        if let Involved::Node(name) = &occurrence.involved {
+            return Ok(Arc::clone(name));
+        }
+        let why = match self.pod_of(&occurrence.involved) {
+            Some(pod) => match &pod.node {
+                Some(node) => return Ok(Arc::clone(node)),
+                None => messages::POD_WITHOUT_NODE,
+            },
+            None if settings.trust_event_host => messages::POD_NOT_FOUND,
+            None => messages::HOST_NOT_TRUSTED,
+        };
+        Err(why.to_owned())
+    }
+
+    fn pod_of(&self, involved: &Involved) -> Option<Arc<Pod>> {
+        let Involved::Pod { namespace, name, uid } = involved else { return None };
+        let key = ObjectKey { namespace: Arc::clone(namespace), name: Arc::clone(name) };
+        let pod = self.pods.get(&key)?.known().cloned()?;
+        uid.is_none_or(|uid| uid == hash_of(&pod.meta.uid.0)).then_some(pod)
     }
 
     fn node(&self, name: &Arc<str>) -> Option<Arc<Node>> {

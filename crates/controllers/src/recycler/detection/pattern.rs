@@ -18,6 +18,7 @@ pub struct Pattern {
     kind: Option<&'static str>,
     involved: Vec<InvolvedKind>,
     namespaces: Vec<String>,
+    reporters: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -44,10 +45,12 @@ impl Pattern {
             }),
             involved: matching.involved_kinds.unwrap_or_default(),
             namespaces: matching.namespaces.unwrap_or_default(),
+            reporters: matching.reporters.unwrap_or_default(),
         };
-        let Self { terms, messages, reasons, kind, involved, namespaces } = &pattern;
+        let Self { terms, messages, reasons, kind, involved, namespaces, reporters } = &pattern;
         let no_text = terms.is_empty() && messages.is_empty() && reasons.is_empty();
-        if no_text && kind.is_none() && involved.is_empty() && namespaces.is_empty() {
+        let no_object = involved.is_empty() && namespaces.is_empty();
+        if no_text && kind.is_none() && no_object && reporters.is_empty() {
             return Err(Refusal::NothingToLookFor);
         }
         Ok(pattern)
@@ -63,6 +66,7 @@ impl Pattern {
             && is_one_of(&self.involved, |one| *one == involved)
             && is_one_of(&self.reasons, |one| **one == *event.reason)
             && is_one_of(&self.namespaces, |one| *one == namespace)
+            && is_one_of(&self.reporters, |one| **one == *event.reporter)
             && is_one_of(&self.terms, |term| event.message.contains(term.as_str()))
             && is_one_of(&self.messages, |message| match message {
                 Message::Contains(text) => event.message.contains(text.as_str()),
@@ -104,6 +108,7 @@ mod tests {
             message,
             reason: reason.into(),
             kind: kind.into(),
+            reporter: "kubelet".into(),
             involved,
             host: None,
             first: 0,
@@ -152,6 +157,20 @@ mod tests {
             assert!(!pattern.fits(&event(message, reason, kind, namespace)), "{message}");
         }
         assert!(!pattern.fits(&on_node("broken disk")));
+    }
+
+    #[test]
+    fn a_reporter_can_be_demanded() {
+        let demand = |reporters: Value| {
+            pattern(json!({"searchTerms": ["bad"], "match": {"reporters": reporters}})).unwrap()
+        };
+        let kubelet = event("bad", "R", "Warning", "ns");
+        let other = EventDetails { reporter: "team-a".into(), ..kubelet.clone() };
+        let none = EventDetails { reporter: "".into(), ..kubelet.clone() };
+        let both = demand(json!(["kubelet", "node-problem-detector"]));
+        assert!(both.fits(&kubelet) && !both.fits(&other) && !both.fits(&none));
+        let any = demand(Value::Null);
+        assert!(any.fits(&kubelet) && any.fits(&other) && any.fits(&none));
     }
 
     #[test]

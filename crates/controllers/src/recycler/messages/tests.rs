@@ -78,6 +78,7 @@ fn all_messages() {
     for why in [
         POD_WITHOUT_NODE.to_owned(),
         POD_NOT_FOUND.to_owned(),
+        HOST_NOT_TRUSTED.to_owned(),
         node_not_found("n1"),
         no_provider_id("n1"),
         no_region("n1"),

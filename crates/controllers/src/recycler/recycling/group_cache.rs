@@ -47,6 +47,7 @@ impl GroupCache {
         for group in groups {
             regions.entry(Arc::clone(&group.region)).or_default().push(group.name.clone());
         }
+        self.cached.lock().sweep(self.clock.uptime());
         for (region, names) in regions {
             let result = self.describe(&region, &names).await;
             let now = self.clock.uptime();
@@ -81,5 +82,33 @@ impl GroupCache {
     /// Drops the description: the group was changed, or its recycle is over.
     pub fn forget(&self, group: &GroupRef) {
         self.cached.lock().remove(group);
+    }
+
+    /// Drops every description: an EventRecycler is gone, and the others describe their groups again.
+    pub(in crate::recycler) fn clear(&self) {
+        self.cached.lock().clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_runtime::clock::ManualClock;
+
+    use super::*;
+    use crate::recycler::tests::cloud::FakeCloud;
+
+    #[tokio::test]
+    async fn descriptions_that_expired_are_released_with_the_next_one() {
+        let (cloud, clock) = (Arc::<FakeCloud>::default(), Arc::<ManualClock>::default());
+        let cache = GroupCache::new(cloud, clock.clone(), Duration::from_secs(1));
+        let kept = || cache.cached.lock().live(Duration::ZERO).count();
+        for number in 0..20 {
+            let group = GroupRef::new("r", format!("group-{number}"));
+            cache.fill(&[group], Duration::from_secs(15)).await;
+            clock.advance(Duration::from_secs(10));
+        }
+        assert_eq!(kept(), 2, "the last one, and one that had not expired");
+        cache.clear();
+        assert_eq!(kept(), 0);
     }
 }

@@ -77,7 +77,7 @@ texts! {
         "Skipping instance {} (node {}) in {group}: it is protected from scale-in or out of service",
         instance.id, node_of(instance);
     pub(super) fn gives_up(group: &str, step: Step, why: Option<&str>) =
-        "Giving up the recycle of {group} (step {}): {}", step.as_str(), why.unwrap_or("no reason given");
+        "Recycle of {group} failed and is being undone (step {}): {}", step.as_str(), why.unwrap_or("no reason given");
     pub(super) fn at_step(group: &str, step: Step) = "Recycle of {group} is at step {}", step.as_str();
     pub(super) fn recycled(group: &str) = "Recycled {group}";
 }

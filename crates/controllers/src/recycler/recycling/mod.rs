@@ -52,7 +52,7 @@ pub struct Recycling {
     nodes: Arc<Cache<Nodes>>,
     by_instance: Arc<Index>,
     drainer: Drainer,
-    pub group_cache: GroupCache,
+    pub group_cache: Arc<GroupCache>,
     /// Held while a group is marked, so that two EventRecyclers do not both get it.
     marking: tokio::sync::Mutex<()>,
     /// Since when drains wait for these volumes, by Node. Each volume that is detached restarts the timeout.
@@ -83,7 +83,7 @@ impl Recycling {
         Self {
             by_instance,
             drainer: Drainer::new(Arc::clone(&nodes), session, clock.clone(), patient),
-            group_cache: GroupCache::new(Arc::clone(&groups), clock.clone(), cloud_call),
+            group_cache: Arc::new(GroupCache::new(Arc::clone(&groups), clock.clone(), cloud_call)),
             groups,
             nodes,
             marking: tokio::sync::Mutex::default(),

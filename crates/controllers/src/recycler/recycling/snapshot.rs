@@ -42,6 +42,8 @@ pub struct Settings {
     pub drain_timeout: Duration,
     /// How many instances may be unavailable at once; at least one.
     pub max_unavailable: u32,
+    /// Whether members need a ready Node. Without a cluster, the group alone says that they are in service.
+    pub needs_nodes: bool,
     /// Whether the recycle is paused.
     pub dry_run: bool,
     /// The shortest time between a change of the group and the next request about it.
@@ -57,6 +59,7 @@ impl Default for Settings {
             drain: true,
             drain_timeout: timeout,
             max_unavailable: 1,
+            needs_nodes: true,
             dry_run: false,
             settle: RecyclerTimings::default().settle,
         }
@@ -98,9 +101,9 @@ impl Snapshot {
     /// Whether a member is in service, and its Node is ready and schedulable.
     pub(crate) fn is_available(&self, member: &Member) -> bool {
         let node = self.nodes.get(&member.id);
-        member.lifecycle == Lifecycle::InService
-            && member.healthy
-            && node.is_some_and(|node| node.is_ready() && !node.unschedulable)
+        let ready = node.is_some_and(|node| node.is_ready() && !node.unschedulable);
+        let in_service = member.lifecycle == Lifecycle::InService && member.healthy;
+        in_service && (ready || !self.settings.needs_nodes)
     }
 
     pub(crate) fn is_own(&self, instance: &RecycledInstance) -> bool {

@@ -74,7 +74,7 @@ fn counts_and_mark_are_stored_together() {
     let status = report.status.unwrap();
     assert_eq!(status["eventCounts"], json!({"a": 2}));
     assert_eq!(status["counting"]["mark"], "20");
-    assert!(status["counting"]["groups"]["a"].as_str().unwrap().ends_with(":2"));
+    assert!(status["counting"]["groups"]["a"].as_str().unwrap().ends_with("*2"));
     assert_eq!(status["unmapped"], json!({"count": 1, "example": "pod ns/q: no node"}));
     // Time alone changes the counts.
     assert_eq!(report.retry, Some(Retry::Again(Duration::from_secs(60))));
@@ -142,7 +142,7 @@ fn the_next_group_is_recycled_where_the_worst_is_refused() {
     assert_eq!(status["activeRecycles"], json!(["a"]));
     assert_eq!(status["eventCounts"], json!({"b": 8}));
     let message = condition(&status, "Recycling")["message"].as_str().unwrap();
-    assert!(message.starts_with("Recycling a; Cannot recycle b: "), "{message}");
+    assert!(message.starts_with("Recycling node group a; Cannot recycle b: "), "{message}");
     let reasons: Vec<_> = report.events.iter().map(|event| event.reason).collect();
     assert_eq!(reasons, [EventReason::RecycleRefused, EventReason::RecycleBegins]);
     assert_eq!(report.retry, Some(Retry::Again(Duration::ZERO)));

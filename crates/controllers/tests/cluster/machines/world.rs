@@ -31,7 +31,7 @@ pub(crate) async fn start(test: &str, served: Served) -> Result<Fixture> {
 
 /// Starts controllers that respect it.
 pub(crate) fn obey(world: &Fixture) -> Result<Process> {
-    Process::start(Setup { obey_migration: true, ..world.setup.clone() }, &world.launch())
+    Process::start(Setup { migration: Some(true), ..world.setup.clone() }, &world.launch())
 }
 
 impl Fixture {

@@ -27,6 +27,7 @@ use crate::exit::{self, Usage};
 use crate::manifests::input::{self, Input};
 use crate::manifests::node::Node;
 use crate::manifests::stream::{self, Document, Notation};
+use crate::terminal::escape_lines;
 
 const SHARE: usize = 32;
 
@@ -51,7 +52,7 @@ pub(crate) fn main(arguments: &AnnotateArguments) -> anyhow::Result<()> {
     let mut stderr = std::io::stderr().lock();
     for note in &result.notes {
         // Without stderr the exit code is all there is.
-        drop(writeln!(stderr, "machinist: {note}"));
+        drop(writeln!(stderr, "machinist: {}", escape_lines(note)));
     }
     if result.bad > 0 {
         return Err(exit::usage(messages::unreadable(result.bad)));

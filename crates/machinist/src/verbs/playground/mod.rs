@@ -27,6 +27,7 @@ use self::view::Row;
 use crate::cli::{Logging, PlaygroundArguments, RunArguments};
 use crate::exit;
 use crate::logging;
+use crate::terminal::escape_lines;
 use crate::verbs::{crds, run};
 
 const NAMESPACE: &str = "default";
@@ -168,6 +169,6 @@ fn run_arguments(control_plane: &ControlPlane) -> anyhow::Result<RunArguments> {
 }
 
 fn print(text: &str) -> anyhow::Result<()> {
-    writeln!(std::io::stdout(), "{text}")?;
+    writeln!(std::io::stdout(), "{}", escape_lines(text))?;
     Ok(())
 }

@@ -4,6 +4,8 @@ use k8s_openapi::api::events::v1::Event;
 use machinist_api::machine_set::MachineSet;
 use machinist_api::names;
 
+use crate::terminal::escape;
+
 const NOTE_WIDTH: usize = 80;
 
 #[derive(Debug)]
@@ -94,8 +96,9 @@ pub(super) fn fit(text: &str, rows: u16, columns: u16) -> String {
 }
 
 pub(super) fn cut(text: &str, width: usize) -> String {
+    let text = escape(text);
     if text.chars().count() <= width {
-        return text.to_owned();
+        return text.into_owned();
     }
     let short: String = text.chars().take(width - 1).collect();
     format!("{short}…")
@@ -106,6 +109,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::terminal::tests::HOSTILE;
 
     #[test]
     fn a_view_that_is_larger_than_the_terminal_is_cut() {
@@ -176,6 +180,13 @@ mod tests {
         assert_eq!(lines.len(), 7, "{table}");
         assert!(lines[5].ends_with(&format!(" {}…", "ä".repeat(79))), "{table}");
         assert!(lines[6].ends_with(&format!(" {}", "b".repeat(80))), "{table}");
+    }
+
+    #[test]
+    fn what_an_event_says_does_not_control_the_terminal() {
+        let table = tables(&[row(HOSTILE)]);
+        assert_eq!(table.lines().count(), 5, "{table:?}");
+        assert!(!table.lines().any(|line| line.contains(crate::terminal::is_obeyed)), "{table:?}");
     }
 
     #[test]

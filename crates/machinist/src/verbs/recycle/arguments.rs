@@ -1,5 +1,6 @@
 //! Flags of `machinist recycle`. Parsing only.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
@@ -14,8 +15,14 @@ pub struct RecycleArguments {
     #[command(subcommand)]
     pub command: RecycleCommand,
     /// Path of the kubeconfig file; by default it is resolved as kubectl does.
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, short, global = true, env = "KAWS_KUBECONFIG", value_name = "PATH")]
     pub kubeconfig: Option<String>,
+    /// Path of kaws's config file (kubeconfig, namespace, verbose). Default: ~/.kaws.yaml, else ./.kaws.yaml, if there.
+    #[arg(long, global = true, value_name = "PATH")]
+    pub config: Option<PathBuf>,
+    /// Log what is done, also set by KAWS_VERBOSE=true. RUST_LOG has precedence.
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
     /// The AWS region; by default $AWS_REGION, $AWS_DEFAULT_REGION, or the region of the Nodes.
     #[arg(long, short, global = true, value_name = "REGION")]
     pub region: Option<String>,
@@ -42,7 +49,7 @@ pub struct SearchArguments {
     #[arg(long, short, required = true, value_parser = NonEmptyStringValueParser::new(), value_name = "TERM")]
     pub search: Vec<String>,
     /// Only this namespace.
-    #[arg(long, short, value_name = "NAMESPACE")]
+    #[arg(long, short, env = "KAWS_NAMESPACE", value_name = "NAMESPACE")]
     pub namespace: Option<String>,
     /// Show the instance of each Node.
     #[arg(long)]
@@ -75,6 +82,9 @@ pub struct RunArguments {
     /// How to do it.
     #[command(flatten)]
     pub how: How,
+    /// Use AWS alone: nodes are neither drained nor waited for. Needs a region.
+    #[arg(long, conflicts_with = "drain_timeout")]
+    pub no_cluster: bool,
     /// Print what would be done, and change nothing.
     #[arg(long)]
     pub dry_run: bool,
@@ -115,14 +125,27 @@ pub struct WatchArguments {
     /// Count Events whose message has this text in it. Can be repeated or comma-separated.
     #[arg(
         long,
+        short,
         value_delimiter = ',',
         default_value = "failed to get sandbox image",
         value_name = "TERM"
     )]
     pub search: Vec<String>,
-    /// The number of occurrences within the window at which a node group is recycled.
+    /// How many of what --count-by names, within the window, have a node group recycled.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     pub threshold: u32,
+    /// What is counted.
+    #[arg(long, value_enum, default_value_t = CountByName::Nodes, value_name = "WHAT")]
+    pub count_by: CountByName,
+    /// How often one pod or node counts within the window, with --count-by=events.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000), value_name = "N")]
+    pub max_per_object: u32,
+    /// Count only Events that this component claims to report, such as kubelet. Can be repeated.
+    #[arg(long, value_parser = NonEmptyStringValueParser::new(), value_name = "COMPONENT")]
+    pub reporter: Vec<String>,
+    /// Count an Event about a pod that does not exist for the host that the Event names.
+    #[arg(long)]
+    pub trust_event_host: bool,
     /// How long occurrences count.
     #[arg(long, default_value = "10m", value_parser = some_time, value_name = "DURATION")]
     pub window: Duration,
@@ -133,7 +156,7 @@ pub struct WatchArguments {
     #[arg(long, default_value = "1h", value_parser = some_time, value_name = "DURATION")]
     pub cool_down: Duration,
     /// Only this namespace.
-    #[arg(long, short, value_name = "NAMESPACE")]
+    #[arg(long, short, env = "KAWS_NAMESPACE", value_name = "NAMESPACE")]
     pub namespace: Option<String>,
     /// How to recycle.
     #[command(flatten)]
@@ -141,6 +164,9 @@ pub struct WatchArguments {
     /// Print what would be recycled, and change nothing.
     #[arg(long)]
     pub dry_run: bool,
+    /// Do not ask for confirmation.
+    #[arg(long, short)]
+    pub yes: bool,
 }
 
 /// How to print.
@@ -152,6 +178,17 @@ pub enum Format {
     Json,
     /// A YAML document.
     Yaml,
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CountByName {
+    /// Every occurrence of every Event.
+    Events,
+    /// Different pods.
+    Pods,
+    /// Different nodes.
+    Nodes,
 }
 
 /// How instances are replaced.

@@ -1,8 +1,10 @@
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use machinist_api::event_recycler::recycle::Recycle;
-use machinist_api::event_recycler::spec::Strategy;
+use machinist_api::event_recycler::spec::{CountBy, Strategy};
+use machinist_controllers::recycler::unit;
 use machinist_domain::messages::span;
 use machinist_domain::texts;
 pub(super) use machinist_provider::messages::NO_NODE_GROUPS;
@@ -32,8 +34,9 @@ pub(super) const NO_REGION: &str = "no region: use --region or set AWS_REGION";
 pub(super) const MANAGED_BY_EKS: &str = "EKS manages this group";
 pub(super) const NO_NODE: &str = "no node";
 pub(super) const NO_SECRETS: &str = "Secrets are not read by this command";
-pub(super) const NO_TERMINAL: &str = "stdin is not a terminal: use --yes or --dry-run";
-pub(super) const NOT_CONFIRMED: &str = "not confirmed";
+pub(super) const NO_TERMINAL: &str =
+    "cannot ask for confirmation, because stdin is not a terminal; use --yes or --dry-run";
+pub(super) const NOT_CONFIRMED: &str = "not confirmed; nothing was changed";
 pub(super) const FINISHED_ELSEWHERE: &str = "another command has finished its recycle";
 pub(super) const PLAN_CHANGED: &str = "another command has changed the plan in its tags";
 pub(super) const ALL_REPLACED: &str = "all of its instances were replaced";
@@ -50,12 +53,17 @@ texts! {
     pub(super) fn incomplete(done: usize, of: usize, why: &str) =
         "{done} of {of} groups recycled; then: {why}";
     pub(super) fn recycled(group: &str) = "recycled {group}";
-    pub(super) fn watching(terms: &[String], threshold: u32, window: Duration) =
-        "watching for {}: threshold {threshold} events in {}", quoted(terms), span(window);
-    pub(super) fn would_recycle(group: &GroupRef, events: u64) =
-        "threshold reached ({events} events); would recycle {group} (dry run)";
-    pub(super) fn recycling(group: &GroupRef, events: u64) =
-        "threshold reached ({events} events); recycling {group}";
+    pub(super) fn config_unreadable(path: &Path, why: &str) =
+        "config file {} cannot be read: {why}", path.display();
+    pub(super) fn watch_recycles(threshold: u32, by: CountBy, window: Duration, how: &str) =
+        "Every node group that reaches the threshold ({threshold} {} in {}) will be recycled: {how}",
+        unit(by), span(window);
+    pub(super) fn watching(terms: &[String], threshold: u32, by: CountBy, window: Duration) =
+        "watching for {}: threshold {threshold} {} in {}", quoted(terms), unit(by), span(window);
+    pub(super) fn would_recycle(group: &GroupRef, count: u64, by: CountBy) =
+        "threshold reached ({count} {}); would recycle {group} (dry run)", unit(by);
+    pub(super) fn recycling(group: &GroupRef, count: u64, by: CountBy) =
+        "threshold reached ({count} {}); recycling {group}", unit(by);
     pub(super) fn protected(instances: usize) = "{instances} of its instances are protected from scale-in";
     pub(super) fn hook(hook: &Hook) =
         "hook {} ({}) may take {}", hook.name, hook.transition, span(hook.patience);
@@ -64,7 +72,7 @@ texts! {
     pub(super) fn final_size(min: u32, max: u32, desired: u32) =
         "  final size: min {min}, max {max}, desired {desired}";
     pub(super) fn remark(remark: &str) = "  note: {remark}";
-    pub(super) fn problem(why: &str) = "problem: {why}";
+    pub(super) fn problem(why: &str) = "last error: {why}";
     pub(super) fn replaced(group: &str, step: &str, gone: usize, all: usize) =
         "{group}: {step}, {gone} of {all} replaced";
     pub(super) fn retried(why: impl fmt::Display) = "{why}; retrying";
@@ -96,7 +104,8 @@ pub(super) fn strategy(strategy: Strategy) -> &'static str {
 }
 
 pub(super) fn counts(counts: &[String], unmapped: Option<&str>) -> String {
-    let unmapped = unmapped.map(|example| format!("without a group: {example}"));
+    let unmapped =
+        unmapped.map(|example| format!("some events belong to no group, for example of {example}"));
     let counts = Some(counts.join(", ")).filter(|text| !text.is_empty());
     counts.into_iter().chain(unmapped).collect::<Vec<_>>().join("; ")
 }
@@ -139,6 +148,8 @@ mod tests {
             not_listed("nodes", "connection refused"),
             text(NO_TERMINAL),
             text(NOT_CONFIRMED),
+            config_unreadable(Path::new("/home/jane/.kaws.yaml"), "permission denied"),
+            watch_recycles(5, CountBy::Nodes, Duration::from_mins(10), strategy(Strategy::Replace)),
             interrupted("workers"),
             resumption(&recycle, "machinist recycle run --region eu-west-3 workers"),
             incomplete(1, 2, "recycle of workers failed (TimedOut): timed out after 5m"),
@@ -173,10 +184,10 @@ mod tests {
         ]);
         stderr.extend([replaced("workers", "Replacing", 1, 3), problem("access denied")]);
         let stdout = vec![
-            watching(&[text("no space left")], 5, Duration::from_mins(10)),
+            watching(&[text("no space left")], 5, CountBy::Nodes, Duration::from_mins(10)),
             counts(&[text("workers: 3")], Some("pod ns/web: the pod is not scheduled yet")),
-            would_recycle(&group(), 5),
-            recycling(&group(), 5),
+            would_recycle(&group(), 5, CountBy::Pods),
+            recycling(&group(), 5, CountBy::Events),
             retried("cannot describe eu-west-3/workers: access denied"),
             recycled("workers"),
         ];

@@ -7,6 +7,7 @@
 pub mod arguments;
 pub(crate) mod environment;
 mod groups;
+mod kaws;
 mod messages;
 mod run;
 mod search;
@@ -21,14 +22,16 @@ use serde::Serialize;
 use self::arguments::{Format, RecycleArguments, RecycleCommand};
 use crate::cli::Logging;
 use crate::logging;
+use crate::terminal::{escape_json, escape_lines, is_obeyed};
 
 pub(crate) fn main(
     arguments: &RecycleArguments,
     log: Logging,
     providers: &Providers,
 ) -> anyhow::Result<()> {
+    let arguments = &kaws::Surroundings::of_process().complete(arguments.clone())?;
     // These verbs print their results themselves.
-    logging::start(log, "error");
+    logging::start(log, if arguments.verbose { "warn,machinist=debug" } else { "error" });
     super::block_on(tokio::runtime::Builder::new_current_thread(), async {
         match &arguments.command {
             RecycleCommand::Search(search) => search::main(arguments, search).await,
@@ -46,12 +49,20 @@ fn show<T: Serialize>(
 ) -> anyhow::Result<()> {
     let text = match format {
         Format::Table => table(),
-        Format::Json => serde_json::to_string_pretty(values)? + "\n",
-        Format::Yaml => serde_saphyr::to_string(&values)?,
+        Format::Json => json(values)?,
+        // JSON is YAML, too, and can escape what YAML would print as it is.
+        Format::Yaml => match serde_saphyr::to_string(&values)? {
+            text if text.contains(|letter| is_obeyed(letter) && letter != '\n') => json(values)?,
+            text => text,
+        },
     };
     super::print(&text).context("stdout")
 }
 
+fn json<T: Serialize>(values: &[T]) -> anyhow::Result<String> {
+    Ok(escape_json(&serde_json::to_string_pretty(values)?) + "\n")
+}
+
 fn print_line(line: &str) {
-    drop(writeln!(std::io::stderr(), "{line}"));
+    drop(writeln!(std::io::stderr(), "{}", escape_lines(line)));
 }

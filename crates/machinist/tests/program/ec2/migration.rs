@@ -1,4 +1,5 @@
-//! OpenShift's two machine APIs: only the authoritative one is followed, with the feature gate.
+//! OpenShift's two machine APIs: only the authoritative one is followed, with the feature gate of the flag or, without
+//! one, of the cluster.
 
 use anyhow::{Result, ensure};
 use kube::api::{Patch, PatchParams};
@@ -61,6 +62,43 @@ async fn without_the_gate_all_are_followed() -> Result<()> {
     world.create("other", machine("m5.large")).await?;
     set_status(&world, "other", json!({"authoritativeAPI": "ClusterAPI"})).await?;
     let _annotator = Launch::new(&world)?.asking(&cloud).start().await?;
+    world.until_annotated("other", VCPU, "2").await?;
+    Ok(())
+}
+
+const GATE: &[&str] = &["MachineAPIMigration"];
+
+/// During an upgrade the FeatureGate lists two versions; one that has the gate is enough.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_gate_of_the_cluster_is_obeyed_and_its_changes_too() -> Result<()> {
+    let world = Ec2World::openshift("cluster-gate").await?;
+    world.set_gates(&[("4.20.1", &[], GATE), ("4.21.0", GATE, &[])]).await?;
+    world.create("other", machine("m5.large")).await?;
+    set_status(&world, "other", json!({"authoritativeAPI": "ClusterAPI"})).await?;
+    let launch = Launch::new(&world)?.flag("--instance-types=catalogue");
+    let _annotator = launch.start().await?;
+    world.create("ours", machine("m5.large")).await?;
+    set_status(&world, "ours", json!({"authoritativeAPI": "MachineAPI"})).await?;
+    world.until_annotated("ours", VCPU, "2").await?;
+    stays("the other is left alone", async || {
+        ensure!(world.annotations("other").await?.is_empty(), "it is annotated");
+        Ok(())
+    })
+    .await?;
+
+    world.set_gates(&[("4.21.0", &[], GATE)]).await?;
+    world.until_annotated("other", VCPU, "2").await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_flag_wins_over_the_gate_of_the_cluster() -> Result<()> {
+    let world = Ec2World::openshift("flag-gate").await?;
+    world.set_gates(&[("4.21.0", GATE, &[])]).await?;
+    world.create("other", machine("m5.large")).await?;
+    set_status(&world, "other", json!({"authoritativeAPI": "ClusterAPI"})).await?;
+    let launch = Launch::new(&world)?.flag("--instance-types=catalogue");
+    let _annotator = launch.flag("--feature-gates=MachineAPIMigration=false").start().await?;
     world.until_annotated("other", VCPU, "2").await?;
     Ok(())
 }

@@ -16,6 +16,7 @@ mod ownership;
 mod recycle;
 mod rival;
 mod secrecy;
+mod small_role;
 mod support;
 mod trouble;
 mod types;

@@ -121,7 +121,7 @@ async fn a_region_that_cannot_be_used_is_told_and_the_catalogue_does_not_stand_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_not_see_definitions_takes_the_cluster_for_plain_kubernetes() -> Result<()> {
+async fn who_may_not_see_definitions_finds_plain_kubernetes_by_discovery() -> Result<()> {
     let (world, cloud) = (Ec2World::plain("no-crds").await?, cloud().await?);
     let proxy = world.another_proxy().await?;
     proxy.add_rule(Rule::new(definitions(), Effect::answer(403)));
@@ -130,7 +130,7 @@ async fn who_may_not_see_definitions_takes_the_cluster_for_plain_kubernetes() ->
     world.until_annotated("set", VCPU, "2").await?;
     assert_eq!(cloud.front().calls_of(TYPES).len(), 1);
     assert!(world.event_notes("set", "CatalogueUsed").await?.is_empty());
-    assert!(annotator.log()?.contains("assuming that this cluster is not OpenShift"));
+    assert!(annotator.log()?.contains("using discovery instead of CustomResourceDefinitions"));
     Ok(())
 }
 

@@ -31,7 +31,7 @@ async fn an_outage_is_survived_and_no_change_is_missed() -> Result<()> {
     let stopped = Instant::now();
     poll::eventually(PATIENCE, "trouble in /readyz", || async {
         let (_, details) = process.readyz().await?;
-        ensure!(details.contains("failing: "), "{details}");
+        ensure!(details.contains("its last list or watch failed: "), "{details}");
         Ok(())
     })
     .await?;

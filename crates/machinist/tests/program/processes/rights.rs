@@ -81,10 +81,11 @@ async fn all_secrets_on_request(
 }
 
 /// What is read of OpenShift: collections, and the one object of each.
-const OF_OPENSHIFT: [(&str, &str, &str); 4] = [
+const OF_OPENSHIFT: [(&str, &str, &str); 5] = [
     ("/api/v1/namespaces/openshift-machine-api", "secrets", "aws-cloud-credentials"),
     ("/api/v1/namespaces/openshift-config-managed", "configmaps", "kube-cloud-config"),
     ("/apis/config.openshift.io/v1", "infrastructures", "cluster"),
+    ("/apis/config.openshift.io/v1", "featuregates", "cluster"),
     (
         "/apis/coordination.k8s.io/v1/namespaces/openshift-machine-api",
         "leases",
@@ -188,6 +189,7 @@ async fn reasons(world: &AnnotatorWorld) -> Result<Vec<String>> {
 async fn be_openshift(control_plane: &ControlPlane, aws: &AwsBed) -> Result<()> {
     for (group, version, kind, plural, scope) in [
         ("config.openshift.io", "v1", "Infrastructure", "infrastructures", "Cluster"),
+        ("config.openshift.io", "v1", "FeatureGate", "featuregates", "Cluster"),
         ("monitoring.coreos.com", "v1", "ServiceMonitor", "servicemonitors", "Namespaced"),
     ] {
         let crd = definition(group, version, kind, plural, scope);

@@ -38,12 +38,15 @@ fn what_kaws_leaves_behind_is_kept_served_under_both_versions_and_gone_on_with()
         assert!(stored.iter().any(|version| version == "v1alpha1"), "{stored:?}");
 
         let name = "workers";
-        let old = world.group(name, [1, 3, 1]).await?;
+        let old = world.group(name, [1, 4, 3]).await?;
         let _recycler = world.recycler(&[])?;
-        world.complain(name, &old[0]).await?;
+        // Its threshold is three, of nodes.
+        for node in &old {
+            world.complain_once(name, node).await?;
+        }
         let past = world.ended(name).await?;
         assert_eq!(past.status.as_deref(), Some("Succeeded"), "{past:?}");
-        world.is_renewed(name, [1, 3, 1], &old).await?;
+        world.is_renewed(name, [1, 4, 3], &old).await?;
         let history = world.status(name).await?.recycle_history.unwrap_or_default();
         assert_eq!(history.len(), 2, "{history:?}");
         assert_eq!(json!(history[0]), kaws_status()["recycleHistory"][0]);

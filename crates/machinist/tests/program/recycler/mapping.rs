@@ -16,7 +16,7 @@ const NAME: &str = "mapped";
 fn events_about_pods_count_for_their_node_as_often_as_they_happen() -> Result<()> {
     shared(async |world| {
         let nodes = world.group(NAME, [0, 2, 1]).await?;
-        world.create(NAME, json!({"threshold": 1000})).await?;
+        world.create(NAME, json!({"threshold": 1000, "trustEventHost": true})).await?;
         let counts = async |expected: i64| {
             let count = |status: &EventRecyclerStatus| {
                 let count = *status.event_counts.as_ref()?.get(NAME)?;

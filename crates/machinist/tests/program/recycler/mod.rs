@@ -11,12 +11,15 @@
 mod alerts;
 mod deployed;
 mod disturbed;
+mod forged;
 mod from_kaws;
 mod lease_history;
 mod mapping;
+mod on_openshift;
 mod process;
 mod recycles;
 mod refusals;
 mod replicas;
 mod rights;
+mod secrecy;
 mod world;

@@ -193,7 +193,7 @@ fn a_new_node_that_does_not_come_ends_the_recycle_in_time() -> Result<()> {
 fn an_object_as_kaws_has_it_works() -> Result<()> {
     shared(async |world| {
         let name = "as-in-kaws";
-        let old = world.group(name, [1, 3, 1]).await?;
+        let old = world.group(name, [1, 4, 3]).await?;
         let kind = GroupVersionKind::gvk("kaws.pischarti.dev", "v1alpha1", "EventRecycler");
         let resource = ApiResource::from_gvk_with_plural(&kind, "eventrecyclers");
         let objects: Api<DynamicObject> = Api::all_with(world.client.clone(), &resource);
@@ -207,10 +207,12 @@ fn an_object_as_kaws_has_it_works() -> Result<()> {
             },
         }))?;
         objects.create(&PostParams::default(), &object).await?;
-        world.complain(name, &old[0]).await?;
+        for node in &old {
+            world.complain_once(name, node).await?;
+        }
         let past = world.ended(name).await?;
-        assert_eq!(past.status.as_deref(), Some("Succeeded"), "{past:?}");
-        world.is_renewed(name, [1, 3, 1], &old).await?;
+        assert_eq!((past.status.as_deref(), past.event_count), (Some("Succeeded"), Some(3)));
+        world.is_renewed(name, [1, 4, 3], &old).await?;
         let seen = objects.get(name).await?;
         assert_eq!(seen.data["status"]["recycleHistory"][0]["nodeGroup"], json!(name));
         Ok(())

@@ -168,7 +168,8 @@ async fn all_are_replaced(replicas: &mut Replicas<'_>, bounds: &Bounds) -> Resul
 
     let load = "load";
     let group = world.group(load, [1, 2, 1]).await?;
-    world.create(load, json!({"threshold": 1_000_000, "window": "1h"})).await?;
+    let every = json!({"threshold": 1_000_000, "maxPerObject": 1_000_000, "window": "1h"});
+    world.create(load, every).await?;
     let written = AtomicI64::new(0);
     let done = CancellationToken::new();
     let complain = async {

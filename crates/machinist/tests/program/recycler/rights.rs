@@ -19,15 +19,19 @@ use tempfile::TempDir;
 use super::process;
 use super::world::{PATIENCE, RecyclerWorld, audited};
 
-const NAMESPACE: &str = "kube-system";
-const ACCOUNT: &str = "kaws-operator";
+pub(super) const NAMESPACE: &str = "kube-system";
+pub(super) const ACCOUNT: &str = "kaws-operator";
 const SIZES: [u32; 3] = [1, 3, 2];
 
 /// Rights that this recycle may get by without, and when they are needed.
-const RARE: [&str; 4] = [
+const RARE: [&str; 7] = [
     // Read live where the cache and a later list do not agree.
     "get events",
     "get pods",
+    // Where its kind exists: on OpenShift.
+    "get infrastructures.config.openshift.io",
+    "list infrastructures.config.openshift.io",
+    "watch infrastructures.config.openshift.io",
     // Where a pod is on the node that a DaemonSet owns.
     "list daemonsets.apps",
     // Where volumes are attached to the node while pods stay that have claims.
@@ -81,7 +85,7 @@ fn a_group_is_recycled_with_the_rights_of_the_manifests_and_no_more() -> Result<
 }
 
 /// What the folder has, taken by the API server.
-async fn install(world: &RecyclerWorld) -> Result<Vec<Value>> {
+pub(super) async fn install(world: &RecyclerWorld) -> Result<Vec<Value>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/recycler");
     let folder = folder.to_string_lossy();
     let manifests = kubectl(&world.control_plane, &["kustomize", &folder], None).await?;

@@ -175,16 +175,21 @@ impl RecyclerWorld {
         Api::all(self.client.clone())
     }
 
-    /// Creates an EventRecycler that looks for its own name in messages.
+    /// Creates an EventRecycler that looks for its own name in messages and counts every occurrence.
     pub(crate) async fn create(&self, name: &str, extra: Value) -> Result<()> {
         let mut spec = json!({
             "searchTerms": [term(name)],
             "pollInterval": "250ms",
             "watchInterval": "500ms",
             "nodeGroups": {"names": [name]},
+            "countBy": "Events",
         });
         for (field, value) in extra.as_object().into_iter().flatten() {
             spec[field] = value.clone();
+        }
+        // Without a value, a field has its default.
+        if let Some(fields) = spec.as_object_mut() {
+            fields.retain(|_, value| !value.is_null());
         }
         let object = serde_json::from_value(json!({
             "apiVersion": "kaws.pischarti.dev/v1beta1", "kind": "EventRecycler",
@@ -386,6 +391,6 @@ impl RecyclerWorld {
 }
 
 /// The message of Events that an EventRecycler of this name counts.
-fn term(name: &str) -> String {
+pub(crate) fn term(name: &str) -> String {
     format!("sandbox image of {name}")
 }

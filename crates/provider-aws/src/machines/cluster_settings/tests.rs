@@ -16,7 +16,8 @@ fn reads_openshift_platform_status() {
     let tags: Vec<_> = settings.resource_tags().collect();
     assert_eq!(tags, [(&"a".to_owned(), &"b".to_owned())]);
     assert_eq!(settings.ip_family(), IpFamily::DualStackIpv6Primary);
-    assert_eq!(settings.load_balancing_endpoint(), Some("https://y"));
+    assert_eq!(settings.endpoint("elasticloadbalancing"), Some("https://y"));
+    assert_eq!((settings.endpoint("ec2"), settings.endpoint("sts")), (Some("https://x"), None));
     for nothing in ["{}", r#"{"type": "AWS", "aws": null}"#, r#"{"aws": {"resourceTags": null}}"#] {
         assert_eq!(read(nothing).unwrap(), ClusterSettings::default(), "{nothing}");
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use machinist_aws_spec::config::ProviderConfig;
+use machinist_domain::conditions::whole_seconds;
 use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
 use machinist_provider::cloud::{
     Address, AddressKind, Instance, InstanceState, MachineRef, ProviderStatus,
@@ -17,6 +18,9 @@ use crate::machines::launch::{HOST, Launch, known_id, token};
 use crate::machines::load_balancers::desired::{LOAD_BALANCERS, PRIVATE_IP, to_store};
 use crate::machines::tags;
 use crate::messages;
+
+/// The condition in `status.providerStatus`, as OpenShift's provider names it.
+const CREATION: &str = "MachineCreation";
 
 /// Without drift. `domains` are the domain names of its VPC.
 pub(crate) fn instance(
@@ -76,7 +80,7 @@ fn status(found: &Ec2Instance, machine: Option<&MachineRef>) -> ProviderStatus {
 /// Sets `MachineCreation`, unless it is true already.
 fn set_created_condition(conditions: &mut Vec<Value>, since: Timestamp) {
     let created = json!({
-        "type": "MachineCreation",
+        "type": CREATION,
         "status": "True",
         "reason": "MachineCreationSucceeded",
         "message": "Machine successfully created",
@@ -87,6 +91,32 @@ fn set_created_condition(conditions: &mut Vec<Value>, since: Timestamp) {
         Some(existing) => *existing = created,
         None => conditions.push(created),
     }
+}
+
+/// The status with `MachineCreation=False`, as OpenShift's provider sets it. The time is that of the first failure.
+pub(crate) fn with_failed_condition(
+    status: &ProviderStatus,
+    message: &str,
+    now: Timestamp,
+) -> ProviderStatus {
+    let mut status = status.clone();
+    let conditions = status.0.entry("conditions").or_insert_with(|| json!([]));
+    let Value::Array(conditions) = conditions else { return status };
+    let existing = conditions.iter_mut().find(|existing| existing["type"] == CREATION);
+    let since = existing.as_ref().filter(|existing| existing["status"] == "False");
+    let since = since.map(|existing| existing["lastTransitionTime"].clone());
+    let failed = json!({
+        "type": CREATION,
+        "status": "False",
+        "reason": "MachineCreationFailed",
+        "message": message,
+        "lastTransitionTime": since.unwrap_or_else(|| json!(whole_seconds(now))),
+    });
+    match existing {
+        Some(existing) => *existing = failed,
+        None => conditions.push(failed),
+    }
+    status
 }
 
 /// In OpenShift's order.

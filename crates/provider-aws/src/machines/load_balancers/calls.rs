@@ -9,6 +9,7 @@ use network::types::{TargetDescription, TargetHealthStateEnum, TargetTypeEnum};
 use super::LoadBalancerKey;
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
+use crate::fence::Fence;
 use crate::machines::cluster_settings::ClusterSettings;
 use crate::machines::errors::is_missing;
 use crate::messages;
@@ -34,11 +35,13 @@ pub(crate) struct Group {
 
 impl<'a> Balancers<'a> {
     pub(crate) fn of(ec2: &'a Ec2, settings: &ClusterSettings) -> Self {
-        let mut classic =
-            classic::config::Builder::from(&ec2.shared).interceptor(CompleteResponses);
-        let mut network =
-            network::config::Builder::from(&ec2.shared).interceptor(CompleteResponses);
-        if let Some(endpoint) = settings.load_balancing_endpoint() {
+        let mut classic = classic::config::Builder::from(&ec2.shared)
+            .interceptor(CompleteResponses)
+            .interceptor(Fence);
+        let mut network = network::config::Builder::from(&ec2.shared)
+            .interceptor(CompleteResponses)
+            .interceptor(Fence);
+        if let Some(endpoint) = settings.endpoint("elasticloadbalancing") {
             classic = classic.endpoint_url(endpoint);
             network = network.endpoint_url(endpoint);
         }

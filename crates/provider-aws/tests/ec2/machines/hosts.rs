@@ -1,10 +1,12 @@
 //! Dedicated hosts: given ones are used, own ones are allocated once and released with the machine.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use aws_sdk_ec2::types::AutoPlacement;
 use http::StatusCode;
 use machinist_provider::cloud::{Deletion, Effect as Had, ErrorClass};
+use machinist_provider::permit::{self, Permit};
 use machinist_testbed::aws::{Effect, Rule};
 use serde_json::{Value, json};
 
@@ -71,6 +73,24 @@ async fn own_host_is_allocated_stored_and_released() {
     field.delete(&machine).await;
     assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
     field.delete(&machine).await;
+}
+
+#[tokio::test]
+async fn leader_that_was_suspended_after_the_allocation_launches_nothing() {
+    let field = Field::new().await;
+    let mut machine = field.prepared(&own()).await;
+    let counter = Arc::clone(&field.counter);
+    let resumed = move || counter.calls.lock().iter().any(|(name, _)| *name == "AllocateHosts");
+    let permit = Permit::new(move || (!resumed()).then_some(Duration::from_secs(1)));
+    permit::within(permit, field.cloud.create(&machine)).await.unwrap_err();
+    assert_eq!(field.front().calls_of("AllocateHosts").len(), 1);
+    assert_eq!(field.front().calls_of("RunInstances").len(), 0);
+    // The next leader repeats the attempt, and the token returns the same host.
+    let instance = field.cloud.create(&machine).await.unwrap();
+    store(&mut machine, &instance);
+    assert_eq!(field.hosts(&machine.uid).await.len(), 1);
+    field.delete(&machine).await;
+    assert_eq!(field.hosts(&machine.uid).await, [""; 0]);
 }
 
 #[tokio::test]

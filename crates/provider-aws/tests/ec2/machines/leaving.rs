@@ -58,7 +58,7 @@ async fn stores_the_load_balancers_of_an_instance() {
     let field = &balanced.field;
     let mut machine = field.created(&balanced.spec()).await;
     let stored = balanced.spec()["loadBalancers"].clone();
-    assert_eq!(machine.status.0["loadBalancers"], stored, "before anybody is told");
+    assert_eq!(machine.status.0["loadBalancers"], stored, "stored before the first deregistration");
     // One more, in another order: stored ones keep their place.
     let other = json!({ "name": "other", "type": "network" });
     let more = json!({ "loadBalancers": [other, stored[1], stored[0]] });

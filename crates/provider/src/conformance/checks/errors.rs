@@ -1,8 +1,10 @@
 //! Every error class and its effect. No error counts as an answer.
 
+use machinist_domain::permit::{Permit, within};
+
 use crate::cloud::{CloudError, Effect, ErrorClass, MachineRef, ObservedInstance};
 use crate::conformance::Fault;
-use crate::conformance::scene::{Checked, Scene, ensure, expect, expect_error};
+use crate::conformance::scene::{Checked, PAUSE, Scene, ensure, expect, expect_error};
 
 pub(super) async fn an_impossible_spec_is_invalid_for_good(scene: &Scene<'_>) -> Checked {
     let mut machine = scene.machine();
@@ -76,6 +78,28 @@ pub(super) async fn what_is_not_there_is_not_found(scene: &Scene<'_>) -> Checked
     let machine = scene.machine();
     let error = expect_error("update of what never was", scene.cloud.update(&machine).await)?;
     ensure_class(&error, ErrorClass::NotFound)
+}
+
+/// The lease ended while the call read something, or the process was suspended.
+pub(super) async fn nothing_is_changed_without_a_permit(scene: &Scene<'_>) -> Checked {
+    let (machine, there) = (scene.prepared().await?, scene.created().await?);
+    let before = scene.running(&there).await?;
+    scene.bed.cause_drift(&there.uid).await;
+    let drifted = scene.seen(&there, |instance| instance.drift.is_some()).await?;
+    let expired = || Permit::new(|| None);
+    let error = within(expired(), scene.cloud.create(&machine)).await;
+    ensure_without_effect(&expect_error("create", error)?)?;
+    expect_error("update", within(expired(), scene.cloud.update(&there)).await)?;
+    expect_error("delete", within(expired(), scene.cloud.delete(&there)).await)?;
+    scene.ensure_existing(&machine, 0).await?;
+    scene.ensure_existing(&there, 1).await?;
+    let after = scene.seen(&there, |_| true).await?;
+    ensure(after.drift == drifted.drift && after.state == before.state, || {
+        format!("{before:?} became {after:?}")
+    })?;
+    let permit = Permit::new(|| Some(PAUSE));
+    expect("create with a permit", within(permit, scene.cloud.create(&machine)).await)?;
+    scene.ensure_existing(&machine, 1).await
 }
 
 /// All calls fail with this class.

@@ -43,7 +43,7 @@ pub(super) async fn many_are_described_in_order_and_together_with_unknown_ones(
         ObservedInstance::Unknown(failure) => matches!(failure.retry, Retry::Again(_)),
         _ => false,
     });
-    ensure(absent.count() == 2, || format!("two never were, but this is said: {answers:?}"))
+    ensure(absent.count() == 2, || format!("two never existed, but the answers are {answers:?}"))
 }
 
 pub(super) async fn what_is_not_shown_yet_is_not_absent(scene: &Scene<'_>) -> Checked {

@@ -43,4 +43,5 @@ pub(super) const CHECKS: &[(&str, Check)] = checks![
     errors::an_outage_leaves_everything_open,
     errors::nonsense_is_no_answer,
     errors::what_is_not_there_is_not_found,
+    errors::nothing_is_changed_without_a_permit,
 ];

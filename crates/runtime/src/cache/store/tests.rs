@@ -74,6 +74,22 @@ fn answer_after_the_deletion_does_not_restore_the_object() {
 }
 
 #[test]
+fn panicking_subscriber_does_not_keep_others_from_the_change() {
+    let (store, calls) = (Store::new(), Arc::new(AtomicUsize::new(0)));
+    store.subscribe(|_: &Change<'_, Thing>| panic!("a bug"));
+    let counted = Arc::clone(&calls);
+    store.subscribe(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
+    let written = catch_unwind(AssertUnwindSafe(|| store.written(&thing(1, 9))));
+    assert!(written.is_err(), "the task of the writer reports it");
+    assert_eq!((calls.load(Ordering::Relaxed), version(&store, 1)), (1, Some(9)));
+    // No lock is held.
+    assert!(catch_unwind(AssertUnwindSafe(|| store.watched(&thing(1, 11)))).is_err());
+    assert_eq!(calls.load(Ordering::Relaxed), 2);
+}
+
+#[test]
 fn list_keeps_newer_objects() {
     let store = Store::new();
     list(&store, &[(1, 5)], 5);

@@ -217,3 +217,12 @@ async fn position_in_the_future_triggers_a_list() {
     assert_eq!(kinds, [Ask::List, Ask::Watch, Ask::Watch, Ask::List]);
     assert!(pauses(&asked)[2] < Duration::from_millis(10), "{asked:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn silent_watch_is_reopened_and_its_position_kept() {
+    let asked = asks(5, |n, _| if n == 0 { OK } else { open_for(24 * 3600) }).await;
+    assert!(asked[1..].iter().all(|(_, ask)| *ask == Ask::Watch), "no list: {asked:?}");
+    for silence in &pauses(&asked)[1..] {
+        assert!((150..=151).contains(&silence.as_secs()), "{asked:?}");
+    }
+}

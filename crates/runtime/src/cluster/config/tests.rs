@@ -117,7 +117,7 @@ async fn one_flag_alone_or_a_bad_path_names_the_flag() {
             Some("/does/not/exist"),
             "--target-kubeconfig: cannot use /does/not/exist",
         ),
-        (Some("in-cluster"), Some("none"), "--control-kubeconfig: in-cluster"),
+        (Some("in-cluster"), Some("none"), "--control-kubeconfig=in-cluster: "),
     ];
     for (control, target, expected) in cases {
         let message = machine.resolve(control, target).await;

@@ -29,6 +29,7 @@ struct Scene {
     calls: AtomicUsize,
     metrics: Arc<Metrics>,
     leadership: Leadership,
+    clock: Arc<ManualClock>,
     writer: Writer,
     _until: watch::Sender<Option<Duration>>,
 }
@@ -37,11 +38,9 @@ impl Scene {
     fn new(dry_run: bool, lease_left: Option<Duration>) -> Self {
         let metrics = Arc::<Metrics>::default();
         let (sender, until) = watch::channel(lease_left);
-        let leadership = Leadership::Lease {
-            until,
-            clock: Arc::new(ManualClock::default()),
-            unanswered: Arc::default(),
-        };
+        let clock = Arc::new(ManualClock::default());
+        let leadership =
+            Leadership::Lease { until, clock: clock.clone(), unanswered: Arc::default() };
         let writer = Writer {
             gateway: Arc::new(Gateway::new(dry_run, LIMIT, metrics.clone())),
             session: None,
@@ -50,7 +49,7 @@ impl Scene {
             target: None,
             self_writes: None,
         };
-        Self { calls: AtomicUsize::new(0), metrics, leadership, writer, _until: sender }
+        Self { calls: AtomicUsize::new(0), metrics, leadership, clock, writer, _until: sender }
     }
 
     async fn call(
@@ -119,5 +118,31 @@ async fn calls_end_with_the_lease() {
         assert_eq!(error, CloudWriteError::TimedOut(expected));
         assert_eq!(error.category(), Category::Unavailable);
         assert!(scene.has_unanswered(), "it may still land");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn leader_that_was_suspended_between_two_requests_sends_no_more() {
+    for (suspended, sent) in [(LIMIT / 2, 2), (LIMIT, 1)] {
+        let scene = Scene::new(false, Some(LIMIT));
+        let key = ObjectKey::new("ns", "m");
+        let call = CloudCall { provider: "sim", verb: "create", key: &key };
+        let request = || -> Result<(), NoRoom> {
+            permit::check().map_err(|_| NoRoom)?;
+            scene.calls.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        };
+        let work = async {
+            request()?;
+            // The timers of tokio stand still meanwhile.
+            scene.clock.advance(suspended);
+            request()
+        };
+        let answer = scene.writer.change_cloud(call, &"make an instance", work).await;
+        assert_eq!(scene.calls(), sent, "suspended for {suspended:?}");
+        match sent {
+            2 => assert_eq!(answer, Ok(Some(()))),
+            _ => assert_eq!(answer, Err(CloudWriteError::NotLeader("machine"))),
+        }
     }
 }

@@ -263,3 +263,16 @@ fn is_told(step: &Step, report: &Report, status: &Value) {
     let warned = report.events.iter().any(|event| event.event_type == EventType::Warning);
     assert!(warned, "{step:?}: no warning");
 }
+
+#[test]
+fn stores_what_the_provider_records_about_a_failed_creation() {
+    let failed = json!([{"type": "MachineCreation", "status": "False"}]);
+    let mut recorded = launch(1);
+    recorded.0.insert("conditions".to_owned(), failed.clone());
+    for class in [ErrorClass::CapacityExhausted, ErrorClass::InvalidConfiguration] {
+        let error = CloudError { status: Some(Box::new(recorded.clone())), ..error(class) };
+        let (_, status) = of(&launched(), &tried(Outcome::CallFailed(Call::Create, error)));
+        assert_eq!(status["providerStatus"]["conditions"], failed, "{class:?}");
+        assert!(status["providerStatus"]["launch"].is_object(), "{status}");
+    }
+}

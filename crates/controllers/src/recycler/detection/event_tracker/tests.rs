@@ -88,7 +88,10 @@ fn event_tracker() -> EventTracker {
 
 impl Cluster {
     fn new() -> Self {
-        let spec = serde_json::json!({"searchTerms": ["bad"], "window": "1h", "threshold": 1000});
+        let spec = serde_json::json!({
+            "searchTerms": ["bad"], "window": "1h", "threshold": 1000, "countBy": "Events",
+            "maxPerObject": 1_000_000,
+        });
         let recycler = EventRecycler {
             meta: meta("er", 1),
             generation: 1,
@@ -109,6 +112,7 @@ impl Cluster {
                 message: message.into(),
                 reason: "R".into(),
                 kind: "Warning".into(),
+                reporter: "".into(),
                 involved: Involved::Node("n".into()),
                 host: None,
                 first: last - first,
@@ -195,6 +199,27 @@ fn an_event_counts_by_its_occurrences() {
     }
 }
 
+/// Everyone who may create an Event chooses its count.
+#[test]
+fn an_event_counts_at_most_as_often_as_one_object() {
+    for (count_by, most) in [("Events", 4), ("Pods", 1), ("Nodes", 1)] {
+        let (mut cluster, event_tracker) = (Cluster::new(), event_tracker());
+        let spec = serde_json::json!({
+            "searchTerms": ["bad"], "countBy": count_by, "maxPerObject": 4,
+        });
+        cluster.recycler.spec = Some(Arc::new(serde_json::from_value(spec).unwrap()));
+        track(&event_tracker, &cluster.recycler, &cluster.events);
+        for count in [1000, u32::MAX] {
+            let event = cluster.event("a", count, "bad", 0);
+            cluster.write(event, &[&event_tracker]);
+            let (key, until) = (&cluster.recycler.meta.key, Version(cluster.version));
+            let known = event_tracker.occurrences(key, NOTHING, until).unwrap();
+            assert!(known.occurrences.iter().all(|one| one.times == most), "{known:?}");
+            assert_eq!(cluster.count(&event_tracker), u64::from(most), "{count_by} {count}");
+        }
+    }
+}
+
 #[test]
 fn an_old_event_under_a_new_uid_counts_once() {
     let (mut cluster, event_tracker) = (Cluster::new(), event_tracker());
@@ -247,7 +272,7 @@ fn another_spec_begins_anew() {
     track(&event_tracker, &cluster.recycler, &cluster.events);
     cluster.store(&event_tracker, &[&event_tracker]);
     assert_eq!(cluster.count(&event_tracker), 1);
-    let spec = serde_json::json!({"searchTerms": ["worse"]});
+    let spec = serde_json::json!({"searchTerms": ["worse"], "countBy": "Events"});
     cluster.recycler.spec = Some(Arc::new(serde_json::from_value(spec).unwrap()));
     cluster.recycler.generation = 2;
     track(&event_tracker, &cluster.recycler, &cluster.events);

@@ -1,6 +1,6 @@
-//! Counting over a sliding window, in buckets of a minute, or several where the window is long. There are at most
-//! [`MOST_BUCKETS`] buckets and [`MOST_SUBJECTS`] subjects, so that the stored text is bounded. A bucket counts while
-//! any moment of it is in the window.
+//! Counting over a sliding window, in buckets of a minute, or several where the window is long. A window
+//! has at most [`MOST_BUCKETS`] buckets, and a group [`MOST_SUBJECTS`] subjects in them, so that the stored text is
+//! bounded. A bucket counts while any moment of it is in the window.
 
 mod tally;
 #[cfg(test)]
@@ -12,10 +12,10 @@ use jiff::Timestamp;
 
 pub(crate) use self::tally::{Tally, bound};
 
-/// The most buckets of one group, apart from one that is leaving the window.
+/// The most buckets of a window, apart from one that is leaving it.
 pub(crate) const MOST_BUCKETS: i64 = 60;
 
-/// The most subjects of one group; the newest stay.
+/// The most subjects of one group, counted in each of their buckets; the newest stay.
 pub(crate) const MOST_SUBJECTS: usize = 1000;
 
 pub(crate) type Minute = i64;

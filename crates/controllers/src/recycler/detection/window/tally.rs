@@ -1,87 +1,79 @@
-//! Counts per bucket, bounded: few buckets, and every subject once, in its newest one. The oldest are dropped first.
+//! Counts per bucket and subject, bounded: a subject has at most so many in all, in its newest buckets, and there are
+//! at most so many entries. The oldest are dropped first.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use jiff::Timestamp;
-use machinist_api::event_recycler::spec::CountBy;
 
-use super::{MOST_BUCKETS, MOST_SUBJECTS, Minute, Window};
+use super::{MOST_SUBJECTS, Minute, Window};
 
-/// The longest text of a bucket without its subjects: two 64-bit numbers and separators.
-const LONGEST_BUCKET: usize = 42;
-/// The longest text of a subject: 32 bits and a separator.
+/// The longest text of a bucket without its subjects: a 64-bit number and separators.
+const LONGEST_BUCKET: usize = 22;
+/// The longest text of a subject: 32 bits and a separator, and a number where it counts more than once.
 const LONGEST_SUBJECT: usize = 9;
+const LONGEST_NUMBER: usize = 11;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    pub(super) buckets: BTreeMap<Minute, Bucket>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Bucket {
-    occurrences: u64,
-    /// The subjects, as hashes; empty where occurrences are counted.
-    pub(super) subjects: BTreeSet<u32>,
+    /// How often each subject counts, by the hash of the subject. None is empty.
+    pub(super) buckets: BTreeMap<Minute, BTreeMap<u32, u32>>,
 }
 
 impl Tally {
-    /// Counts `times` occurrences in that minute, with their subject where subjects are counted.
-    pub(crate) fn add(&mut self, window: Window, minute: Minute, times: u64, subject: Option<u32>) {
-        if times > 0 {
-            self.put(window.bucket(minute), times, subject);
+    /// Counts `times` occurrences of a subject in that minute, and at most `per_subject` in all.
+    pub(crate) fn add(
+        &mut self,
+        window: Window,
+        minute: Minute,
+        times: u32,
+        subject: u32,
+        per_subject: u32,
+    ) {
+        if times > 0 && per_subject > 0 {
+            self.put(window.bucket(minute), times, subject, per_subject);
         }
     }
 
-    fn put(&mut self, at: Minute, times: u64, subjects: impl IntoIterator<Item = u32>) {
-        let bucket = self.buckets.entry(at).or_default();
-        bucket.occurrences = bucket.occurrences.saturating_add(times);
-        for subject in subjects {
-            self.put_subject(at, subject);
+    fn put(&mut self, at: Minute, times: u32, subject: u32, per_subject: u32) {
+        let count = self.buckets.entry(at).or_default().entry(subject).or_default();
+        *count = count.saturating_add(times);
+        // The newest stay, so that it counts as long as possible.
+        let mut left = per_subject;
+        for bucket in self.buckets.values_mut().rev() {
+            if let Some(count) = bucket.get_mut(&subject) {
+                *count = left.min(*count);
+                left -= *count;
+            }
+            if bucket.get(&subject) == Some(&0) {
+                bucket.remove(&subject);
+            }
         }
-        // Besides those of the window there is the one that is just passing out of it.
-        while i64::try_from(self.buckets.len()).is_ok_and(|kept| kept > MOST_BUCKETS + 1) {
-            self.buckets.pop_first();
+        if self.entries() > MOST_SUBJECTS {
+            let oldest = self.buckets.values_mut().find(|bucket| !bucket.is_empty());
+            oldest.map(BTreeMap::pop_first);
         }
+        self.buckets.retain(|_, bucket| !bucket.is_empty());
     }
 
-    fn put_subject(&mut self, at: Minute, subject: u32) {
-        if self.buckets.range(at..).any(|(_, bucket)| bucket.subjects.contains(&subject)) {
-            return;
-        }
-        for (_, bucket) in self.buckets.range_mut(..at) {
-            bucket.subjects.remove(&subject);
-        }
-        self.buckets.entry(at).or_default().subjects.insert(subject);
-        if self.subjects() > MOST_SUBJECTS {
-            let oldest = self.buckets.values_mut().find(|bucket| !bucket.subjects.is_empty());
-            oldest.map(|bucket| bucket.subjects.pop_first());
-        }
-    }
-
-    fn subjects(&self) -> usize {
-        self.buckets.values().map(|bucket| bucket.subjects.len()).sum()
+    fn entries(&self) -> usize {
+        self.buckets.values().map(BTreeMap::len).sum()
     }
 
     /// No text of this tally is longer, in bytes.
     pub fn longest_text(&self) -> usize {
-        self.buckets.len() * LONGEST_BUCKET + self.subjects() * LONGEST_SUBJECT
+        let counts = self.buckets.values().flat_map(BTreeMap::values);
+        let numbers = counts.filter(|count| **count > 1).count() * LONGEST_NUMBER;
+        self.buckets.len() * LONGEST_BUCKET + self.entries() * LONGEST_SUBJECT + numbers
     }
 
     pub fn expire(&mut self, window: Window, now: Timestamp) {
         self.buckets.retain(|bucket, _| window.has(*bucket, now));
     }
 
-    pub fn count(&self, window: Window, by: CountBy, now: Timestamp) -> u64 {
+    pub fn count(&self, window: Window, now: Timestamp) -> u64 {
         let counted = self.buckets.iter().filter(|(bucket, _)| window.has(**bucket, now));
-        match by {
-            CountBy::Events => {
-                counted.fold(0, |sum: u64, (_, bucket)| sum.saturating_add(bucket.occurrences))
-            }
-            CountBy::Pods | CountBy::Nodes => {
-                counted.map(|(_, bucket)| bucket.subjects.len() as u64).sum()
-            }
-        }
+        counted.flat_map(|(_, bucket)| bucket.values()).map(|count| u64::from(*count)).sum()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -91,29 +83,31 @@ impl Tally {
     pub(crate) fn read(text: &str) -> Option<Self> {
         let mut tally = Self::default();
         for part in text.split_ascii_whitespace() {
-            let mut fields = part.split(':');
-            let (minute, times) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-            let subjects = fields.next().into_iter().flat_map(|list| list.split(','));
-            let subjects = subjects.map(|hash| u32::from_str_radix(hash, 16).ok());
-            let subjects = subjects.collect::<Option<Vec<_>>>()?;
-            if fields.next().is_some() {
-                return None;
+            let (minute, subjects) = part.split_once(':')?;
+            let minute = minute.parse().ok()?;
+            for subject in subjects.split(',') {
+                let (hash, times) = subject.split_once('*').unwrap_or((subject, "1"));
+                let hash = u32::from_str_radix(hash, 16).ok()?;
+                let times = times.parse().ok().filter(|times| *times > 0)?;
+                tally.put(minute, times, hash, u32::MAX);
             }
-            tally.put(minute, times, subjects);
         }
         Some(tally)
     }
 }
 
-/// The stored text: `29500000:7 29500001:2:9f3c1a20,b1`. Minutes and counts are decimal, subjects hexadecimal.
+/// The stored text: `29500000:7f 29500001:9f3c1a20*2,b1`. Minutes and counts are decimal, subjects hexadecimal.
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut between = "";
         for (minute, bucket) in &self.buckets {
-            write!(f, "{between}{minute}:{}", bucket.occurrences)?;
+            write!(f, "{between}{minute}")?;
             let mut before = ":";
-            for subject in &bucket.subjects {
+            for (subject, times) in bucket {
                 write!(f, "{before}{subject:x}")?;
+                if *times > 1 {
+                    write!(f, "*{times}")?;
+                }
                 before = ",";
             }
             between = " ";

@@ -29,8 +29,10 @@ pub(in super::super) fn of(
 
 pub(super) fn how_to_print(arguments: &RunArguments) -> String {
     let yes = if arguments.yes { " --yes" } else { "" };
+    let cluster = if arguments.no_cluster { " --no-cluster" } else { "" };
     let format = arguments.output.to_possible_value();
-    format.map_or_else(|| yes.to_owned(), |format| format!("{yes} --output {}", format.get_name()))
+    let format = format.map(|format| format!(" --output {}", format.get_name()));
+    format!("{cluster}{yes}{}", format.unwrap_or_default())
 }
 
 /// A word, quoted for a shell. Names of groups may have blanks.
@@ -70,6 +72,7 @@ mod tests {
             "",
             "--strategy scale-to-zero --timeout 1m30s --yes -o json --kubeconfig /k",
             "--poll-interval 20ms --drain-timeout 5m --no-drain --max-unavailable 3",
+            "--no-cluster --strategy scale-to-zero",
         ] {
             let words = format!("recycle run a b --region eu-west-3 {flags}");
             let words: Vec<_> = words.split_whitespace().collect();

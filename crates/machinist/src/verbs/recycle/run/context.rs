@@ -56,20 +56,48 @@ impl RecycleContext {
         how: How,
         stop: CancellationToken,
     ) -> anyhow::Result<Self> {
+        let cluster = environment::cluster(common, &Timings::default()).await?;
+        let context = Self::with(common, providers, how, stop, cluster, Tasks::default())?;
+        synced(&context.nodes).await?;
+        if !context.region.is_empty() {
+            return Ok(context);
+        }
+        let ids = provider_ids(&context.nodes);
+        let region = environment::region_of_nodes(ids.iter().map(|id| &**id))?;
+        Ok(Self { region, ..context })
+    }
+
+    /// Without Nodes: their cache stays empty, and no request is sent to a cluster.
+    pub(super) async fn without_cluster(
+        common: &RecycleArguments,
+        providers: &Providers,
+        how: How,
+        stop: CancellationToken,
+    ) -> anyhow::Result<Self> {
+        let region = environment::required_region(common.region.as_deref())?;
+        let tasks = Tasks::default();
+        tasks.stop().await;
+        let cluster = Cluster::absent(&Timings::default())?;
+        let how = How { no_drain: true, ..how };
+        let context = Self::with(common, providers, how, stop, cluster, tasks)?;
+        let settings = Settings { needs_nodes: false, ..context.settings };
+        Ok(Self { settings, region, ..context })
+    }
+
+    fn with(
+        common: &RecycleArguments,
+        providers: &Providers,
+        how: How,
+        stop: CancellationToken,
+        cluster: Cluster,
+        tasks: Tasks,
+    ) -> anyhow::Result<Self> {
         let timings = Timings::default();
         let groups = environment::node_groups(providers)?;
-        let named = environment::region(common.region.as_deref());
-        let cluster = environment::cluster(common, &timings).await?;
         let clock: SharedClock = Arc::new(SystemClock);
         let metrics = Arc::new(Metrics::default());
-        let tasks = Tasks::default();
         let caches = Caches::new(clock.clone(), timings, Arc::clone(&metrics), tasks.clone());
         let nodes = caches.open(&cluster, Scope::All, Nodes);
-        synced(&nodes).await?;
-        let region = match named {
-            Some(region) => region,
-            None => environment::region_of_nodes(provider_ids(&nodes).iter().map(|id| &**id))?,
-        };
         let session = cluster.session(UserAgent::of("recycle"));
         let gateway = Gateway::new(false, timings.cloud_call, metrics);
         let writer = Writer::new(Arc::new(gateway), session.clone(), PARTY, Leadership::NotNeeded);
@@ -94,7 +122,7 @@ impl RecycleContext {
             recycling,
             writer,
             settings,
-            region,
+            region: environment::region(common.region.as_deref()).unwrap_or_default(),
             clock,
             owner: owner().into(),
             stop,

@@ -25,6 +25,7 @@ use self::progress::Progress;
 use super::arguments::{RecycleArguments, RunArguments};
 use super::{messages, print_line, show};
 use crate::exit::{Stopped, Usage};
+use crate::terminal::escape_lines;
 use crate::verbs::table::table;
 
 /// The result of one group in JSON and YAML.
@@ -46,7 +47,12 @@ pub(super) async fn main(
     providers: &Providers,
 ) -> anyhow::Result<()> {
     let stop = shutdown::on_signal()?;
-    let context = RecycleContext::new(common, providers, arguments.how, stop.clone()).await?;
+    let how = arguments.how;
+    let context = if arguments.no_cluster {
+        RecycleContext::without_cluster(common, providers, how, stop.clone()).await?
+    } else {
+        RecycleContext::new(common, providers, how, stop.clone()).await?
+    };
     let mut previews = Vec::new();
     for name in &arguments.groups {
         let group = GroupRef::new(context.region.as_str(), name.as_str());
@@ -57,7 +63,7 @@ pub(super) async fn main(
         return show(arguments.output, &shown, || preview::as_text(&previews));
     }
     if !arguments.yes {
-        confirm(&previews)?;
+        confirm(&preview::as_text(&previews))?;
     }
     let mut results = Vec::new();
     let mut given_up = None;
@@ -104,12 +110,13 @@ fn print(arguments: &RunArguments, results: &[GroupResult]) -> anyhow::Result<()
     show(arguments.output, results, || as_table(results))
 }
 
-fn confirm(previews: &[Preview]) -> anyhow::Result<()> {
+/// Asks whether to do what the text says.
+pub(super) fn confirm(text: &str) -> anyhow::Result<()> {
     if !std::io::stdin().is_terminal() {
         return Err(anyhow::anyhow!(messages::NO_TERMINAL).context(Usage));
     }
     let mut stderr = std::io::stderr();
-    write!(stderr, "{}\nContinue? [y/N] ", preview::as_text(previews))?;
+    write!(stderr, "{}\nContinue? [y/N] ", escape_lines(text))?;
     stderr.flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).context("stdin")?;

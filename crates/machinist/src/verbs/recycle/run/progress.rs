@@ -7,6 +7,7 @@ use machinist_controllers::recycler::recycling::Snapshot;
 use machinist_provider::node_groups::Lifecycle;
 
 use super::super::messages;
+use crate::terminal::escape;
 
 #[derive(Debug)]
 pub(in super::super) struct Progress {
@@ -64,7 +65,7 @@ impl Progress {
             text.extend(["\x1b[", &self.lines.len().to_string(), "A"]);
         }
         for line in &lines {
-            text.extend(["\r", line, "\x1b[K\n"]);
+            text.extend(["\r", &escape(line), "\x1b[K\n"]);
         }
         text.push_str("\x1b[J\x1b[?7h");
         drop(std::io::stderr().write_all(text.as_bytes()));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
+use machinist_api::event_recycler::spec::CountBy;
 use machinist_api::event_recycler::status::PastRecycle;
 use machinist_api::event_recycler::{EventRecyclerSpec, EventRecyclerStatus};
 use machinist_controllers::kinds::{EventRecycler, Events, Pods};
@@ -19,7 +20,7 @@ use machinist_runtime::cache::Scope;
 use serde_json::json;
 use tokio::sync::Notify;
 
-use super::super::arguments::WatchArguments;
+use super::super::arguments::{CountByName, WatchArguments};
 use super::super::run::{RecycleContext, synced};
 use crate::exit::Usage;
 
@@ -128,11 +129,26 @@ fn recycler(spec: EventRecyclerSpec, mark: Version) -> EventRecycler {
     }
 }
 
+impl From<CountByName> for CountBy {
+    fn from(name: CountByName) -> Self {
+        match name {
+            CountByName::Events => Self::Events,
+            CountByName::Pods => Self::Pods,
+            CountByName::Nodes => Self::Nodes,
+        }
+    }
+}
+
 fn spec(region: Option<&str>, arguments: &WatchArguments) -> anyhow::Result<EventRecyclerSpec> {
     let time = |time: std::time::Duration| format!("{}ms", time.as_millis());
+    let reporters = Some(&arguments.reporter).filter(|reporters| !reporters.is_empty());
     let spec = json!({
         "searchTerms": arguments.search,
+        "match": {"reporters": reporters},
         "threshold": arguments.threshold,
+        "countBy": CountBy::from(arguments.count_by),
+        "maxPerObject": arguments.max_per_object,
+        "trustEventHost": arguments.trust_event_host,
         "window": time(arguments.window),
         "watchInterval": time(arguments.watch_interval),
         "coolDown": time(arguments.cool_down),

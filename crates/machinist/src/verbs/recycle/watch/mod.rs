@@ -14,9 +14,10 @@ use super::arguments::{RecycleArguments, WatchArguments};
 use super::run::drive::drive;
 use super::run::preview::PreviewError;
 use super::run::progress::Progress;
-use super::run::{RecycleContext, command, preview};
+use super::run::{RecycleContext, command, confirm, preview};
 use super::{messages, print_line};
 use crate::exit::Stopped;
+use crate::terminal::escape_lines;
 
 pub(super) async fn main(
     common: &RecycleArguments,
@@ -24,10 +25,15 @@ pub(super) async fn main(
     providers: &Providers,
 ) -> anyhow::Result<()> {
     let stop = shutdown::on_signal()?;
+    let (threshold, window, by) =
+        (arguments.threshold, arguments.window, arguments.count_by.into());
+    if !arguments.dry_run && !arguments.yes {
+        let how = messages::strategy(arguments.how.strategy.into());
+        confirm(&messages::watch_recycles(threshold, by, window, how))?;
+    }
     let context = RecycleContext::new(common, providers, arguments.how, stop.clone()).await?;
     let mut detector = Detector::new(&context, common.region.as_deref(), arguments).await?;
-    let (threshold, window) = (arguments.threshold, arguments.window);
-    print(&context, &messages::watching(&arguments.search, threshold, window))?;
+    print(&context, &messages::watching(&arguments.search, threshold, by, window))?;
     let mut counted = String::new();
     'look: while !stop.is_cancelled() {
         let plan = detector.look(context.clock.now());
@@ -43,7 +49,7 @@ pub(super) async fn main(
             counted = line;
         }
         for Candidate { group, events } in &plan.pretend {
-            print(&context, &messages::would_recycle(group, *events))?;
+            print(&context, &messages::would_recycle(group, *events, by))?;
             detector.settle(group, "DryRun", context.clock.now());
         }
         for candidate in &plan.candidates {
@@ -69,7 +75,7 @@ async fn recycle(
     arguments: &WatchArguments,
 ) -> anyhow::Result<Option<&'static str>> {
     let Candidate { group, events } = candidate;
-    print(context, &messages::recycling(group, *events))?;
+    print(context, &messages::recycling(group, *events, arguments.count_by.into()))?;
     let preview = match preview::of(context, group, arguments.how.strategy).await {
         Ok(preview) => preview,
         Err(error @ PreviewError::Unreachable { .. }) => {
@@ -96,5 +102,5 @@ async fn recycle(
 /// Prints a line with the time to stdout.
 fn print(context: &RecycleContext, line: &str) -> std::io::Result<()> {
     let now = context.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ");
-    super::super::print(&format!("{now} {line}\n"))
+    super::super::print(&format!("{now} {}\n", escape_lines(line)))
 }

@@ -81,7 +81,18 @@ impl Fleet {
 
     /// The controllers of machines, as a process.
     pub(super) async fn controllers(&self, flags: &[&str]) -> Result<Annotator> {
+        self.controllers_with(flags, &[]).await
+    }
+
+    /// The same, with variables in their environment.
+    pub(super) async fn controllers_with(
+        &self,
+        flags: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Result<Annotator> {
         let launch = Launch::new(&self.world)?.without_credentials();
+        let set = |launch: Launch, (name, value): &(&str, &str)| launch.environment(name, value);
+        let launch = variables.iter().fold(launch, set);
         let launch = launch.flag("--controllers=machine,machineset,nodelink");
         let launch = launch.flag("--leader-elect=false");
         flags.iter().fold(launch, |launch, flag| launch.flag(flag)).start().await

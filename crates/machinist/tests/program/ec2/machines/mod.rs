@@ -10,6 +10,7 @@ mod fleet;
 mod lost_answers;
 mod naming;
 mod scaling;
+mod secrecy;
 mod settled;
 mod spot;
 mod takeover;

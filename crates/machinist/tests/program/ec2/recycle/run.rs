@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use machinist_control_plane::children;
 use machinist_testbed::aws::Behaviour;
 use serde_json::json;
 
@@ -88,5 +89,27 @@ async fn what_cannot_be_recycled_is_refused_with_a_reason_before_anything_happen
     let empty = yard.recycle(&["run", &empty, "-y"]).await?;
     assert_eq!(empty.code, Some(1), "{empty:?}");
     assert!(yard.changes().is_empty(), "{:?}", yard.changes());
+    Ok(())
+}
+
+/// As kaws, which needs none.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_cluster_aws_alone_says_when_instances_are_replaced() -> Result<()> {
+    let yard = Yard::new("alone").await?;
+    for strategy in ["scale-to-zero", "replace"] {
+        let (group, members) = yard.group_named(strategy, [1, 3, 2]).await?;
+        let mut command = yard.command(&["run", &group, "-y", "-p=200ms", "-o=json"]);
+        command.args(["--no-cluster", &format!("--strategy={strategy}")]);
+        // A cluster that could be asked is not.
+        command.env("KUBECONFIG", "/nonexistent/kubeconfig");
+        let done = ended(children::spawn(&mut command)?).await?;
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert_eq!(done.json()?[0]["result"], json!("Succeeded"), "{done:?}");
+        let after = yard.truth(&group).await?;
+        assert_eq!((after.sizes, after.members.len()), ([1, 3, 2], 2));
+        assert!(members.iter().all(|old| !after.members.contains(old)), "{after:?}");
+        let node = yard.world.until_node(&members[0]).await?;
+        assert_eq!(node.spec.and_then(|spec| spec.unschedulable), None, "it was left alone");
+    }
     Ok(())
 }

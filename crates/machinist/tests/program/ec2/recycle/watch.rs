@@ -11,6 +11,15 @@ use serde_json::json;
 
 use super::yard::{Yard, ended, interrupt, until};
 
+/// Occurrences count, also those about pods that are gone.
+const QUICK: [&str; 5] = [
+    "--watch-interval=200ms",
+    "--poll-interval=200ms",
+    "--threshold=5",
+    "--count-by=events",
+    "--trust-event-host",
+];
+
 /// Events about a Node, some of them aggregated.
 async fn trouble(yard: &Yard, node: &str, name: &str, count: u32) -> Result<()> {
     let events: Api<Event> = yard.world.api();
@@ -32,8 +41,7 @@ async fn events_after_the_start_have_their_group_recycled_once() -> Result<()> {
     let (group, members) = yard.group([0, 2, 1]).await?;
     trouble(&yard, &members[0], "before", 50).await?;
     let namespace = &*yard.world.namespace;
-    let quick =
-        ["--watch-interval=200ms", "--poll-interval=200ms", "--threshold=5", "-n", namespace];
+    let quick = [&QUICK[..], &["-n", namespace]].concat();
     let lines = yard.path("watch.log");
     let start = |more: &[&str]| {
         let mut command = yard.command(&[&["watch"], &quick[..], more].concat());
@@ -54,7 +62,7 @@ async fn events_after_the_start_have_their_group_recycled_once() -> Result<()> {
     assert!(yard.changes().is_empty(), "{:?}", yard.changes());
 
     // What happened before does not count, not even for a new watch.
-    let watching = start(&[])?;
+    let watching = start(&["--yes"])?;
     until("it to watch", async || printed("watching for").await).await?;
     trouble(&yard, &members[0], "third", 5).await?;
     let over = format!("recycled {group}\n");
@@ -85,8 +93,7 @@ async fn a_group_that_cannot_be_looked_at_is_tried_again_and_does_not_cool_down(
     yard.front().inject(Rule::every("DescribeAutoScalingGroups", denied));
     let lines = yard.path("watch.log");
     let namespace = &*yard.world.namespace;
-    let mut command = yard.command(&["watch", "--watch-interval=200ms", "-n", namespace]);
-    command.args(["--poll-interval=200ms", "--threshold=5"]);
+    let mut command = yard.command(&[&["watch", "-y", "-n", namespace], &QUICK[..]].concat());
     command.stdout(std::fs::File::create(&lines)?);
     let watching = children::spawn(&mut command)?;
     let printed = async |text: &str, times: usize| {
@@ -103,5 +110,15 @@ async fn a_group_that_cannot_be_looked_at_is_tried_again_and_does_not_cool_down(
     let watched = ended(watching).await?;
     assert_eq!(watched.code, Some(0), "{watched:?}");
     assert_eq!(yard.terminations(), members);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_recycles_only_if_it_is_confirmed() -> Result<()> {
+    let yard = Yard::new("unconfirmed").await?;
+    let refused = yard.recycle(&["watch", "-s", "bad"]).await?;
+    assert_eq!((refused.code, &*refused.stdout), (Some(2), ""), "{refused:?}");
+    assert!(refused.stderr.contains("--yes or --dry-run"), "{refused:?}");
+    assert!(yard.front().calls().is_empty(), "{:?}", yard.front().calls());
     Ok(())
 }

@@ -65,6 +65,12 @@ impl Launch {
         Ok(self)
     }
 
+    /// With the rights of another account.
+    pub(crate) fn with_kubeconfig(mut self, kubeconfig: &str) -> Result<Self> {
+        self.0.kubeconfig(kubeconfig)?;
+        Ok(self)
+    }
+
     /// The endpoint of EC2 without OpenShift: a variable.
     pub(crate) fn asking(self, cloud: &AwsBed) -> Self {
         self.environment("AWS_ENDPOINT_URL", &cloud.endpoint_url())

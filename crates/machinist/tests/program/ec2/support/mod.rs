@@ -1,6 +1,7 @@
 //! What the tests stand on: the [`annotator`] as a process, the [`world`] that it runs in, which may be on
 //! [`openshift`], [`cloud`] for EC2.
 
+mod account;
 pub(crate) mod annotator;
 pub(crate) mod cloud;
 mod openshift;

@@ -37,6 +37,7 @@ impl Ec2World {
         // What a former test left. Its sets would be seen by a process that looks everywhere.
         drop(world.rivals_leases().delete(RIVAL, &now).await);
         drop(world.certificates().delete(CERTIFICATES, &now).await);
+        drop(world.cluster_objects("FeatureGate", "featuregates").delete("cluster", &now).await);
         let sets = Api::<DynamicObject>::all_with(world.client.clone(), &cluster::machine_sets());
         for set in sets.list(&ListParams::default()).await? {
             let namespace = set.metadata.namespace.context("a namespace")?;
@@ -75,10 +76,24 @@ impl Ec2World {
 
     /// Gives the Infrastructure this status.
     pub(crate) async fn set_infrastructure(&self, status: Value) -> Result<()> {
-        let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "Infrastructure");
-        let kind = ApiResource::from_gvk_with_plural(&kind, "infrastructures");
-        let objects = Api::<DynamicObject>::all_with(self.client.clone(), &kind);
-        let object = DynamicObject::new("cluster", &kind).data(json!({"status": status.clone()}));
+        self.put_status("Infrastructure", "infrastructures", status).await
+    }
+
+    /// Gives OpenShift's FeatureGate these entries, one per version: its name, what it enables and what it disables.
+    pub(crate) async fn set_gates(&self, versions: &[(&str, &[&str], &[&str])]) -> Result<()> {
+        let names = |gates: &[&str]| gates.iter().map(|name| json!({"name": name})).collect();
+        let entry = |(version, enabled, disabled): &(&str, &[&str], &[&str])| {
+            let (enabled, disabled): (Value, Value) = (names(enabled), names(disabled));
+            json!({"version": version, "enabled": enabled, "disabled": disabled})
+        };
+        let gates: Value = versions.iter().map(entry).collect();
+        self.put_status("FeatureGate", "featuregates", json!({"featureGates": gates})).await
+    }
+
+    async fn put_status(&self, kind: &str, plural: &str, status: Value) -> Result<()> {
+        let objects = self.cluster_objects(kind, plural);
+        let object = DynamicObject::new("cluster", &resource(kind, plural));
+        let object = object.data(json!({"status": status.clone()}));
         match objects.create(&PostParams::default(), &object).await {
             Err(kube::Error::Api(error)) if error.code == 409 => {
                 let patch = Patch::Merge(json!({"status": status}));
@@ -87,6 +102,10 @@ impl Ec2World {
             other => drop(other?),
         }
         Ok(())
+    }
+
+    fn cluster_objects(&self, kind: &str, plural: &str) -> Api<DynamicObject> {
+        Api::all_with(self.client.clone(), &resource(kind, plural))
     }
 
     /// Makes OpenShift trust a CA.
@@ -131,6 +150,11 @@ impl Ec2World {
     }
 }
 
+fn resource(kind: &str, plural: &str) -> ApiResource {
+    let kind = GroupVersionKind::gvk("config.openshift.io", "v1", kind);
+    ApiResource::from_gvk_with_plural(&kind, plural)
+}
+
 async fn start_openshift() -> Result<ControlPlane> {
     let control_plane = cluster::control_plane().await?;
     install_openshift(&control_plane).await?;
@@ -140,23 +164,25 @@ async fn start_openshift() -> Result<ControlPlane> {
 /// What makes a cluster OpenShift, as far as these tests need it.
 async fn install_openshift(control_plane: &ControlPlane) -> Result<()> {
     let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    let crd = json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "infrastructures.config.openshift.io"},
-        "spec": {
-            "group": "config.openshift.io",
-            "scope": "Cluster",
-            "names": {"kind": "Infrastructure", "plural": "infrastructures"},
-            "versions": [{
-                "name": "v1",
-                "served": true,
-                "storage": true,
-                "schema": {"openAPIV3Schema": anything},
-            }],
-        },
-    });
-    control_plane.install_crds(&crd.to_string()).await?;
+    for (kind, plural) in [("Infrastructure", "infrastructures"), ("FeatureGate", "featuregates")] {
+        let crd = json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("{plural}.config.openshift.io")},
+            "spec": {
+                "group": "config.openshift.io",
+                "scope": "Cluster",
+                "names": {"kind": kind, "plural": plural},
+                "versions": [{
+                    "name": "v1",
+                    "served": true,
+                    "storage": true,
+                    "schema": {"openAPIV3Schema": anything},
+                }],
+            },
+        });
+        control_plane.install_crds(&crd.to_string()).await?;
+    }
     let client = control_plane.client()?;
     for namespace in [CONFIG, MACHINE_API] {
         cluster::create_namespace(&client, namespace).await?;

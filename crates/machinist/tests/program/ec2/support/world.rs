@@ -56,6 +56,10 @@ impl Ec2World {
         Self::on(self.control_plane, name, None).await
     }
 
+    pub(crate) fn control_plane(&self) -> &'static ControlPlane {
+        self.control_plane
+    }
+
     pub(crate) fn kubeconfig(&self) -> &Path {
         self.control_plane.kubeconfig_path()
     }

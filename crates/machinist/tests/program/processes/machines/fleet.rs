@@ -61,6 +61,15 @@ impl Fleet {
         Ok(())
     }
 
+    /// A machine that this API manages, or the other one.
+    pub(super) async fn create_sim_machine_of(&self, name: &str, api: &str) -> Result<()> {
+        let metadata = json!({"labels": {LABEL_CLUSTER: "c"}});
+        let mut spec = machine_spec(&json!({}));
+        spec["authoritativeAPI"] = json!(api);
+        self.create_machine(name, metadata, spec).await?;
+        Ok(())
+    }
+
     /// Waits until exactly this many machines run, each linked with its Node, and nothing else is there; returns them
     /// with their Nodes.
     pub(super) async fn running(&self, count: usize) -> Result<Vec<(String, String)>> {

@@ -24,19 +24,23 @@ use crate::processes::support::installation::{Installation, apply_file, right_on
 use crate::processes::support::time::PATIENCE;
 use crate::processes::support::world::AnnotatorWorld;
 
-/// On top of the Deployment's: things happen sooner, and machines may be Cluster API's.
-pub(super) const FASTER: [&str; 3] = [
-    "--leader-elect-lease-duration=3s",
-    "--time-scale=0.05",
-    "--feature-gates=MachineAPIMigration=true",
-];
+/// On top of the Deployment's: things happen sooner.
+pub(super) const SOONER: [&str; 2] = ["--leader-elect-lease-duration=3s", "--time-scale=0.05"];
+
+/// The same, and machines may be Cluster API's.
+pub(super) const FASTER: [&str; 3] =
+    [SOONER[0], SOONER[1], "--feature-gates=MachineAPIMigration=true"];
 
 /// Rights that this life may get by without, and when they are needed.
-const RARE: [&str; 5] = [
+const RARE: [&str; 8] = [
     // A machine is read live when a write of it was not answered, or its name is taken.
     "get machines.machine.openshift.io",
     // A drain reads a Node live that its cache does not have, although the machine names it.
     "get nodes",
+    // Watched where its kind exists: on OpenShift, and without the flag.
+    "get featuregates.config.openshift.io",
+    "list featuregates.config.openshift.io",
+    "watch featuregates.config.openshift.io",
     // Watched where its kind exists: on OpenShift.
     "list infrastructures.config.openshift.io",
     // The API server looks whether it is there, when an owner reference blocks the deletion of the owner; no client

@@ -191,3 +191,27 @@ fn created_condition_replaces_a_failed_one() {
     assert_eq!(machine.status.0["conditions"], json!([created, theirs]));
     assert_eq!(seen(&machine), machine.status, "said once");
 }
+
+#[test]
+fn failed_creation_is_recorded_with_the_time_of_the_first_failure() {
+    let theirs = json!({ "type": "Theirs", "status": "False" });
+    let stored = machine(&json!({ "launch": { "attempt": 1 }, "conditions": [theirs] })).status;
+    let at = |second| Timestamp::constant(second, 7);
+    let failed = with_failed_condition(&stored, "no capacity", at(1_800_000_000));
+    let expected = |message: &str| {
+        json!({ "type": "MachineCreation", "status": "False", "reason": "MachineCreationFailed",
+            "message": message, "lastTransitionTime": "2027-01-15T08:00:00Z" })
+    };
+    assert_eq!(failed.0["conditions"], json!([theirs, expected("no capacity")]));
+    assert_eq!(failed.0["launch"], stored.0["launch"]);
+    let again = with_failed_condition(&failed, "no capacity", at(1_800_000_060));
+    assert_eq!(again, failed, "the same failure changes nothing");
+    let other = with_failed_condition(&failed, "throttled", at(1_800_000_060));
+    assert_eq!(other.0["conditions"], json!([theirs, expected("throttled")]));
+
+    let mut machine = machine(&json!({}));
+    machine.status = failed;
+    let found = found("i-1", &[(TAG_MACHINE_UID, "uid-1")]);
+    let seen = instance(&found, Some(&machine), "eu-west-1", &[]).status;
+    assert_eq!(seen.0["conditions"][1]["status"], "True");
+}
