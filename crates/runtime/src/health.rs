@@ -75,7 +75,7 @@ mod tests {
         let (health, _queue, tasks) = health();
         assert!(health.describe().0, "{:?}", health.describe());
         tasks.spawn("lease ns/machine", async { panic!("a bug") });
-        tasks.wait_panicked().await;
+        drop(tokio::time::timeout(Duration::from_secs(30), tasks.wait_panicked()).await);
         let (healthy, text) = health.describe();
         assert!(
             !healthy && text.contains("[-] task \"lease ns/machine\" panicked: a bug"),

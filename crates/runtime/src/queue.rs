@@ -21,6 +21,9 @@ use crate::self_writes::{Revision, SelfWrites};
 /// Capacity that is kept while the queue is empty.
 const ROOM: usize = 64;
 
+/// Keys that a follower remembers. A new leader enqueues every object, so more would only be keys of deleted ones.
+const MOST_OF_A_FOLLOWER: usize = 4096;
+
 /// The longest delay. An early reconcile is harmless; an instant out of range is not.
 const LONGEST_DELAY: Duration = Duration::from_secs(3600);
 
@@ -41,6 +44,7 @@ struct State {
     /// Since when no worker has taken a key although one was ready; `None` if none is ready.
     untaken: Option<Instant>,
     has_workers: bool,
+    follows: bool,
     later: BTreeSet<(Instant, ObjectKey)>,
     due: HashMap<ObjectKey, Instant>,
     failures: HashMap<ObjectKey, u32>,
@@ -103,6 +107,9 @@ impl Queue {
 
     fn request(&self, key: &ObjectKey, at: Option<Instant>, cause: Option<Revision>) {
         let mut state = self.state.lock();
+        if state.follows && state.ready.len() + state.later.len() >= MOST_OF_A_FOLLOWER {
+            return;
+        }
         match (state.working.get_mut(key), cause) {
             // Which revisions the reconcile wrote is known when it ends. Beyond `ROOM` some request has another cause.
             (Some(working), Some(cause)) if working.requests.len() < ROOM => {
@@ -199,6 +206,11 @@ impl Queue {
         }
         drop(state);
         self.changed.notify_one();
+    }
+
+    /// Whether another process reconciles. Until this is over, the number of keys is limited.
+    pub(crate) fn follow(&self, follows: bool) {
+        self.state.lock().follows = follows;
     }
 
     /// Whether workers take keys: those of a follower do not.

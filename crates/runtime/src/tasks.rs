@@ -92,6 +92,8 @@ pub(crate) fn text(panic: &(dyn Any + Send)) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[tokio::test]
@@ -101,7 +103,8 @@ mod tests {
         tasks.spawn("quiet", async {});
         assert_eq!(tasks.panicked(), None);
         group.spawn("cache of machines", async { panic!("a bug in {}", "a subscriber") });
-        tasks.wait_panicked().await;
+        let recorded = tokio::time::timeout(Duration::from_secs(30), tasks.wait_panicked());
+        recorded.await.expect("the panic is recorded");
         let expected = TaskPanicked {
             task: "cache of machines".to_owned(),
             message: "a bug in a subscriber".to_owned(),

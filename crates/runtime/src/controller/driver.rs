@@ -64,7 +64,9 @@ impl<C: Controller> Driver<C> {
         let driver = Arc::new(self);
         while !stop.is_cancelled() {
             let ready = async {
+                driver.queue.follow(!matches!(driver.writer.leadership, Leadership::NotNeeded));
                 driver.writer.leadership.wait_gained().await;
+                driver.queue.follow(false);
                 driver.verify_caches().await;
             };
             if stop.run_until_cancelled(ready).await.is_some() {

@@ -254,3 +254,17 @@ async fn many_workers_share_the_keys_without_lost_wakeups() {
     taken.dedup();
     assert_eq!(taken.len(), 8);
 }
+
+#[tokio::test(start_paused = true)]
+async fn follower_remembers_a_limited_number_of_keys() {
+    let queue = Queue::new(BACKOFF);
+    queue.follow(true);
+    for n in 0..2 * MOST_OF_A_FOLLOWER {
+        queue.add(&key(&format!("deleted-{n}")));
+        queue.add_after(&key(&format!("later-{n}")), Duration::from_secs(1));
+    }
+    assert_eq!(queue.depth(), MOST_OF_A_FOLLOWER);
+    queue.follow(false);
+    queue.add(&key("existing"));
+    assert_eq!(queue.depth(), MOST_OF_A_FOLLOWER + 1);
+}
