@@ -11,7 +11,7 @@ MAKEFLAGS += --no-print-directory
 CARGO ?= cargo
 # Extra flags for every cargo command; CI sets `--locked`.
 CARGO_FLAGS ?=
-# Arguments for the program behind `run`, `bench`, `crash`, `test` and `image`: make run ARGS=--once
+# Arguments for the program behind `run`, `bench`, `crash`, `test`, `fuzz` and `image`: make run ARGS=--once
 ARGS ?=
 # A provider as another repository would have it; its lock file follows this one.
 EXAMPLE := examples/machine-api-provider-example/Cargo.toml
@@ -63,6 +63,10 @@ bench: tools ## benchmarks, into target/bench/*.json
 .PHONY: crash
 crash: tools ## every crash point with every fault (`make test` runs a sample)
 	MACHINIST_CRASH=all $(CARGO) test $(CARGO_FLAGS) --workspace --test crash -- --nocapture $(ARGS)
+
+.PHONY: fuzz
+fuzz: ## feed everything that reads bytes, each reader for so many minutes (ARGS, 10 by default)
+	MACHINIST_FUZZ=$(or $(ARGS),10) $(CARGO) test $(CARGO_FLAGS) --workspace --lib -- fuzz_ --nocapture
 
 .PHONY: catalogue
 catalogue: ## update the built-in instance types from EC2 (or from AWS_ENDPOINT_URL)

@@ -10,6 +10,8 @@ pub mod cloud_access;
 pub mod clouds;
 pub mod drain;
 mod first_list;
+#[cfg(test)]
+mod fuzz;
 pub mod kinds;
 pub mod machine;
 pub mod machine_set;

@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod companions;
 pub mod crash;
 pub mod faults;
+pub mod fuzz;
 mod go_module;
 pub mod http;
 pub mod imds;

@@ -9,6 +9,8 @@ mod decide;
 mod declaration;
 mod error;
 mod failure_domains;
+#[cfg(test)]
+pub(crate) mod fuzz;
 mod instance_cache;
 mod late_node;
 mod messages;

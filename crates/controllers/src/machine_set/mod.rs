@@ -8,6 +8,8 @@ mod act;
 mod decide;
 mod declaration;
 mod error;
+#[cfg(test)]
+mod fuzz;
 mod membership;
 mod memory;
 mod messages;

@@ -128,6 +128,24 @@ fn micro(time: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use machinist_testbed::fuzz::{done, feed};
+
+    /// Anyone who may write the Lease decides what is in it.
+    #[test]
+    fn fuzz_leases() -> anyhow::Result<()> {
+        let lease = r#"{"metadata": {"name": "x", "namespace": "n", "resourceVersion": "7", "annotations": {"a": "b"}},
+            "spec": {"holderIdentity": "go", "leaseDurationSeconds": 137, "leaseTransitions": 3,
+            "acquireTime": "2026-01-02T03:04:05.000006Z", "renewTime": "2026-01-02T03:04:05.000006Z"}}"#;
+        let event = format!(r#"{{"type": "MODIFIED", "object": {lease}}}"#);
+        feed(&[lease, &event], |bytes| {
+            let seen = Record::from_watch(bytes).ok().flatten();
+            for record in Record::parse(bytes).ok().into_iter().chain(seen) {
+                let lasts = record.lasts(Duration::from_secs(15));
+                let held = record.held_by("me", lasts, Timestamp::MAX);
+                done((held, record.released(Timestamp::MIN)));
+            }
+        })
+    }
 
     #[test]
     fn unknown_fields_of_the_lease_stay() {
