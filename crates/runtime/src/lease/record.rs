@@ -44,6 +44,11 @@ struct Spec {
 impl Record {
     pub(super) fn parse(json: &[u8]) -> Result<Self, ApiError> {
         let Wire { metadata, spec } = serde_json::from_slice(json)?;
+        let whole: Value = serde_json::from_slice(json)?;
+        // serde reads a struct from a list, too, in which fields cannot be set.
+        if !whole["metadata"].is_object() {
+            return Err(ApiError::NotUnderstood(whole.to_string()));
+        }
         let seconds = spec.lease_duration_seconds.and_then(|seconds| seconds.try_into().ok());
         Ok(Self {
             holder: spec.holder_identity.unwrap_or_default(),
@@ -51,7 +56,7 @@ impl Record {
             transitions: spec.lease_transitions.unwrap_or(0),
             acquired: spec.acquire_time,
             version: metadata.resource_version,
-            whole: serde_json::from_slice(json)?,
+            whole,
         })
     }
 
@@ -73,7 +78,7 @@ impl Record {
     pub(super) fn held_by(&self, holder: &str, duration: Duration, now: Timestamp) -> Value {
         let same = self.holder == holder;
         let acquired = self.acquired.clone().filter(|_| same).unwrap_or_else(|| micro(now));
-        let transitions = if same { self.transitions } else { self.transitions + 1 };
+        let transitions = self.transitions.saturating_add(i64::from(!same));
         update(self.whole.clone(), holder, duration, transitions, &acquired, now)
     }
 
@@ -145,6 +150,20 @@ mod tests {
                 done((held, record.released(Timestamp::MIN)));
             }
         })
+    }
+
+    #[test]
+    fn any_number_of_transitions_can_be_taken_over() {
+        let lease = json!({"metadata": {}, "spec": {"leaseTransitions": i64::MAX}}).to_string();
+        let record = Record::parse(lease.as_bytes()).unwrap();
+        let mine = record.held_by("me", Duration::from_secs(15), Timestamp::UNIX_EPOCH);
+        assert_eq!(mine["spec"]["leaseTransitions"], i64::MAX);
+    }
+
+    #[test]
+    fn a_list_is_no_lease() {
+        assert!(Record::parse(b"[[]]").is_err());
+        assert!(Record::parse(br#"{"metadata": []}"#).is_err());
     }
 
     #[test]
