@@ -11,7 +11,7 @@ MAKEFLAGS += --no-print-directory
 CARGO ?= cargo
 # Extra flags for every cargo command; CI sets `--locked`.
 CARGO_FLAGS ?=
-# Arguments for the program behind `run`, `bench`, `crash`, `test` and `image`: make run ARGS=--once
+# Arguments for the program behind `run`, `bench`, `crash`, `test`, `fuzz`, `soak` and `image`: make run ARGS=--once
 ARGS ?=
 # A provider as another repository would have it; its lock file follows this one.
 EXAMPLE := examples/machine-api-provider-example/Cargo.toml
@@ -70,6 +70,15 @@ crash: tools ## every crash point with every fault (`make test` runs a sample)
 .PHONY: explore
 explore: ## every reachable state of larger worlds (`make test` visits small ones)
 	MACHINIST_EXPLORE=1 $(CARGO) test $(CARGO_FLAGS) --workspace --lib -- --nocapture --test-threads=1 explore_ $(ARGS)
+
+.PHONY: fuzz
+fuzz: ## feed everything that reads bytes, each reader for so many minutes (ARGS, 10 by default)
+	MACHINIST_FUZZ=$(or $(ARGS),10) $(CARGO) test $(CARGO_FLAGS) --workspace --lib -- fuzz_ --nocapture
+
+.PHONY: soak
+soak: tools ## 500 machines for an hour while everything goes wrong (ARGS="MINUTES MACHINES SEED")
+	$(CARGO) build $(CARGO_FLAGS) --release --bin machinist --bin soak
+	$(CARGO) run $(CARGO_FLAGS) --release --bin soak -- $(ARGS)
 
 .PHONY: catalogue
 catalogue: ## update the built-in instance types from EC2 (or from AWS_ENDPOINT_URL)

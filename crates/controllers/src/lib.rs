@@ -11,6 +11,8 @@ pub mod clouds;
 mod discovery;
 pub mod drain;
 mod first_list;
+#[cfg(test)]
+mod fuzz;
 mod inventory;
 pub mod kinds;
 pub mod machine;

@@ -51,7 +51,7 @@ fn invalid(message: String) -> Failure {
     Failure { category: Category::InvalidConfiguration, retry: Retry::OnChange, message }
 }
 
-fn parse(body: &[u8]) -> Option<SecretData> {
+pub(crate) fn parse(body: &[u8]) -> Option<SecretData> {
     let wire: Wire = serde_json::from_slice(body).ok()?;
     let decoded =
         wire.data.into_iter().map(|(name, value)| Some((name, STANDARD.decode(value).ok()?)));

@@ -251,4 +251,21 @@ mod tests {
         let file = "[default]\na = [profile x]\n  [profile  b ]\n[sso-session c]\n";
         assert_eq!(unprefixed(file), "[default]\na = [profile x]\n[b ]\n[sso-session c]\n");
     }
+
+    #[test]
+    fn fuzz_credentials_files() -> anyhow::Result<()> {
+        let file = "[default]\naws_access_key_id = AKIA2\naws_secret_access_key = x\n[profile other]\n\
+                    role_arn = arn:aws:iam::1:role\nsource_profile = default\nendpoint_url = http://[::1]\n";
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        machinist_testbed::fuzz::feed(&[file], |bytes| {
+            for key in [FILE, KEY] {
+                let data = SecretData([(key.to_owned(), bytes.to_vec())].into());
+                // A profile may name a role, which would be asked for: reading it is all that is tried.
+                drop(
+                    runtime
+                        .block_on(async { from_secret(&data, &ProviderConfig::without_region()) }),
+                );
+            }
+        })
+    }
 }

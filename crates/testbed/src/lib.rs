@@ -9,6 +9,7 @@ pub mod companions;
 pub mod crash;
 pub mod explore;
 pub mod faults;
+pub mod fuzz;
 mod go_module;
 pub mod http;
 pub mod imds;

@@ -11,6 +11,8 @@ mod error;
 #[cfg(test)]
 mod exploration;
 mod failure_domains;
+#[cfg(test)]
+pub(crate) mod fuzz;
 mod instance_cache;
 mod late_node;
 mod messages;

@@ -10,6 +10,8 @@ mod declaration;
 mod error;
 #[cfg(test)]
 mod exploration;
+#[cfg(test)]
+mod fuzz;
 mod membership;
 mod memory;
 mod messages;

@@ -9,6 +9,8 @@ mod decide;
 mod declaration;
 pub mod detection;
 mod error;
+#[cfg(test)]
+mod fuzz;
 mod history;
 mod messages;
 mod metrics;

@@ -9,6 +9,9 @@ use serde_json::Number;
 use super::stream::{Document, Notation};
 use crate::messages;
 
+/// Nodes are read, written and dropped by recursion. The deepest CRDs have about forty levels.
+const DEEPEST: usize = 64;
+
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Node {
@@ -27,9 +30,23 @@ impl Node {
                 serde_json::from_str(document.text).map_err(|error| error.to_string())
             }
             Notation::Yaml => {
-                // Files may be large; the expansion of aliases is limited all the same.
+                // Files may be large; depth and the expansion of aliases are limited all the same.
                 let options = serde_saphyr::options! {
-                    budget: None,
+                    budget: serde_saphyr::budget! {
+                        max_depth: DEEPEST,
+                        flow_nesting_limit: DEEPEST,
+                        max_reader_input_bytes: None,
+                        max_events: usize::MAX,
+                        max_aliases: usize::MAX,
+                        max_anchors: usize::MAX,
+                        max_recorded_anchor_events: usize::MAX,
+                        max_recorded_anchor_bytes: usize::MAX,
+                        max_documents: usize::MAX,
+                        max_nodes: usize::MAX,
+                        max_total_scalar_bytes: usize::MAX,
+                        max_merge_keys: usize::MAX,
+                        enforce_alias_anchor_ratio: false,
+                    },
                     with_snippet: false,
                     emit_comments: false,
                     non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::AsString,

@@ -44,6 +44,11 @@ struct Spec {
 impl Record {
     pub(super) fn parse(json: &[u8]) -> Result<Self, ApiError> {
         let Wire { metadata, spec } = serde_json::from_slice(json)?;
+        let whole: Value = serde_json::from_slice(json)?;
+        // serde reads a struct from a list, too, in which fields cannot be set.
+        if !whole["metadata"].is_object() {
+            return Err(ApiError::NotUnderstood(whole.to_string()));
+        }
         let seconds = spec.lease_duration_seconds.and_then(|seconds| seconds.try_into().ok());
         Ok(Self {
             holder: spec.holder_identity.unwrap_or_default(),
@@ -51,7 +56,7 @@ impl Record {
             transitions: spec.lease_transitions.unwrap_or(0),
             acquired: spec.acquire_time,
             version: metadata.resource_version,
-            whole: serde_json::from_slice(json)?,
+            whole,
         })
     }
 
@@ -73,7 +78,7 @@ impl Record {
     pub(super) fn held_by(&self, holder: &str, duration: Duration, now: Timestamp) -> Value {
         let same = self.holder == holder;
         let acquired = self.acquired.clone().filter(|_| same).unwrap_or_else(|| micro(now));
-        let transitions = if same { self.transitions } else { self.transitions + 1 };
+        let transitions = self.transitions.saturating_add(i64::from(!same));
         update(self.whole.clone(), holder, duration, transitions, &acquired, now)
     }
 
@@ -128,6 +133,38 @@ fn micro(time: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use machinist_testbed::fuzz::{done, feed};
+
+    /// Anyone who may write the Lease decides what is in it.
+    #[test]
+    fn fuzz_leases() -> anyhow::Result<()> {
+        let lease = r#"{"metadata": {"name": "x", "namespace": "n", "resourceVersion": "7", "annotations": {"a": "b"}},
+            "spec": {"holderIdentity": "go", "leaseDurationSeconds": 137, "leaseTransitions": 3,
+            "acquireTime": "2026-01-02T03:04:05.000006Z", "renewTime": "2026-01-02T03:04:05.000006Z"}}"#;
+        let event = format!(r#"{{"type": "MODIFIED", "object": {lease}}}"#);
+        feed(&[lease, &event], |bytes| {
+            let seen = Record::from_watch(bytes).ok().flatten();
+            for record in Record::parse(bytes).ok().into_iter().chain(seen) {
+                let lasts = record.lasts(Duration::from_secs(15));
+                let held = record.held_by("me", lasts, Timestamp::MAX);
+                done((held, record.released(Timestamp::MIN)));
+            }
+        })
+    }
+
+    #[test]
+    fn any_number_of_transitions_can_be_taken_over() {
+        let lease = json!({"metadata": {}, "spec": {"leaseTransitions": i64::MAX}}).to_string();
+        let record = Record::parse(lease.as_bytes()).unwrap();
+        let mine = record.held_by("me", Duration::from_secs(15), Timestamp::UNIX_EPOCH);
+        assert_eq!(mine["spec"]["leaseTransitions"], i64::MAX);
+    }
+
+    #[test]
+    fn a_list_is_no_lease() {
+        assert!(Record::parse(b"[[]]").is_err());
+        assert!(Record::parse(br#"{"metadata": []}"#).is_err());
+    }
 
     #[test]
     fn unknown_fields_of_the_lease_stay() {

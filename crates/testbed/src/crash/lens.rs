@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::{CrashPoint, Options, Scenario, point::Write};
 use crate::World;
-use crate::faults::{ApiRequest, LogEntry, Match};
+use crate::faults::{ApiRequest, LogEntry, Match, Verb};
 
 #[derive(Debug)]
 pub(super) struct Lens<C> {
@@ -18,9 +18,18 @@ impl<C: Scenario> Lens<C> {
     }
 
     pub(super) fn counts(&self, request: &ApiRequest) -> bool {
+        let is_point = self.leases || request.resource != "leases";
+        request.is_write() && self.is_ours(request) && is_point
+    }
+
+    pub(super) fn reads(&self, request: &ApiRequest) -> bool {
+        let reads = matches!(request.verb, Verb::Get | Verb::List | Verb::Watch);
+        reads && self.is_ours(request) && request.resource != "leases"
+    }
+
+    fn is_ours(&self, request: &ApiRequest) -> bool {
         // The SDK of a cloud introduces itself by its own name; no other client goes through the proxy to it.
-        let is_ours = request.is_query_call() || request.user_agent.starts_with(&self.user_agents);
-        request.is_write() && is_ours && (self.leases || request.resource != "leases")
+        request.is_query_call() || request.user_agent.starts_with(&self.user_agents)
     }
 
     fn write(&self, request: &ApiRequest) -> Write {

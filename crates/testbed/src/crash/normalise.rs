@@ -102,6 +102,11 @@ fn kind(object: &Value) -> &str {
     text(object, "/kind").unwrap_or_default()
 }
 
+/// One object, or a part of one. `substitutes` has the longest first.
+pub fn one(object: &Value, substitutes: &[(String, String)]) -> Value {
+    rewrite(object, substitutes)
+}
+
 fn rewrite(object: &Value, substitutes: &[(String, String)]) -> Value {
     let generation = object.pointer("/metadata/generation");
     let mut object = object.clone();

@@ -51,15 +51,16 @@ impl CrashPoint {
         writes.into_iter().map(count).collect()
     }
 
-    /// A write that the other run has not made at all stays: its name depends on the run, which must come to light.
-    pub(super) fn made_as_often_by(points: Vec<Self>, other: &[Self]) -> Vec<Self> {
+    /// Also returns the points that the other run has not reached. A write that it has not made at all stays: its name
+    /// depends on the run, which must come to light.
+    pub(super) fn made_as_often_by(points: Vec<Self>, other: &[Self]) -> (Vec<Self>, Vec<Self>) {
         let mut most = HashMap::new();
         for Self { write, nth } in other {
             let seen = most.entry(write).or_insert(0);
             *seen = (*seen).max(*nth);
         }
         let sure = |point: &Self| most.get(&point.write).is_none_or(|most| point.nth <= *most);
-        points.into_iter().filter(sure).collect()
+        points.into_iter().partition(sure)
     }
 }
 
@@ -117,8 +118,10 @@ mod tests {
             let write = |name: &&str| Write::of(&patch(name, "n"), "machinist-", name);
             CrashPoint::in_sequence(names.iter().map(write))
         };
-        let sure = CrashPoint::made_as_often_by(run(&["a", "a", "b-x1"]), &run(&["a", "b-x2"]));
+        let (sure, dropped) =
+            CrashPoint::made_as_often_by(run(&["a", "a", "b-x1"]), &run(&["a", "b-x2"]));
         assert_eq!(sure, run(&["a", "b-x1"]));
+        assert_eq!(dropped, run(&["a", "a"])[1..]);
     }
 
     #[test]

@@ -1,13 +1,13 @@
 use std::{fmt, time::Duration};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 
-use super::{CrashPoint, Fault};
+use super::{CrashPoint, Fault, Strike};
 
 #[derive(Debug, Clone)]
 pub struct Difference {
-    pub point: CrashPoint,
-    pub fault: Fault,
+    /// Two in a run with two faults.
+    pub strikes: Vec<Strike>,
     /// On the way: a step that never came true, a subject that ended by itself.
     pub problems: Vec<String>,
     /// Empty when only the way was wrong.
@@ -18,8 +18,9 @@ pub struct Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { point, fault, problems, diff, writes, duration } = self;
-        writeln!(f, "{point}: {fault} ({:.1} s)", duration.as_secs_f64())?;
+        let Self { strikes, problems, diff, writes, duration } = self;
+        let strikes: Vec<String> = strikes.iter().map(ToString::to_string).collect();
+        writeln!(f, "{} ({:.1} s)", strikes.join("; then "), duration.as_secs_f64())?;
         for problem in problems {
             writeln!(f, "  {problem}")?;
         }
@@ -34,10 +35,15 @@ pub struct Report {
     pub scenario: String,
     pub points: Vec<CrashPoint>,
     pub faults: Vec<Fault>,
+    /// Writes that one undisturbed run made more often than the other: these are no points.
+    pub dropped: Vec<CrashPoint>,
+    /// With one fault each.
     pub runs: usize,
+    /// Runs with two faults.
+    pub doubles: usize,
     pub differences: Vec<Difference>,
     /// The point was not met again: nothing was proven, which is a failure.
-    pub unmet: Vec<(CrashPoint, Fault)>,
+    pub unmet: Vec<Strike>,
     pub duration: Duration,
 }
 
@@ -46,6 +52,14 @@ impl Report {
     pub fn summary(&self) -> String {
         let (points, faults) = (self.points.len(), self.faults.len());
         format!("{points} crash points × {faults} faults, {} differ", self.differences.len())
+    }
+
+    /// As [`check`](Self::check), with so many points: fewer mean that the scenario shows less than it did.
+    pub fn check_with(&self, least_points: usize) -> Result<()> {
+        self.check()?;
+        let points = self.points.len();
+        ensure!(points >= least_points, "{points} crash points, at least {least_points} expected");
+        Ok(())
     }
 
     /// Fails with the whole report unless every run met its point and ended as the undisturbed one.
@@ -61,10 +75,14 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (runs, seconds) = (self.runs, self.duration.as_secs_f64());
         writeln!(f, "{}", self.summary())?;
-        write!(f, "{}: {runs} runs in {seconds:.1} s", self.scenario)?;
+        write!(f, "{}: {runs} runs", self.scenario)?;
+        write!(f, " and {} with two faults in {seconds:.1} s", self.doubles)?;
         writeln!(f, ", {} points not met again", self.unmet.len())?;
-        for (point, fault) in &self.unmet {
-            writeln!(f, "\nnot met again: {point}: {fault}")?;
+        for point in &self.dropped {
+            writeln!(f, "dropped, because only one of two undisturbed runs has it: {point}")?;
+        }
+        for strike in &self.unmet {
+            writeln!(f, "\nnot met again: {strike}")?;
         }
         self.differences.iter().try_for_each(|difference| write!(f, "\n{difference}"))
     }

@@ -1,11 +1,17 @@
 //! A sample rotates with the commit, so coverage adds up over commits; a printed offset repeats it.
 
 use std::io::Write;
+use std::ops::Range;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
 const DEFAULT: usize = 5;
+/// So many times less often are rare faults chosen, and pairs of faults.
+const RARE: usize = 5;
+
+/// (Index of point, index of fault).
+pub(super) type Pair = (usize, usize);
 
 const SAMPLE: &str = "MACHINIST_CRASH";
 const OFFSET: &str = "MACHINIST_CRASH_OFFSET";
@@ -40,17 +46,16 @@ impl Sample {
         Ok(Self::Spread { count, offset: offset()? })
     }
 
-    /// As (index of point, index of fault), by point.
-    pub(super) fn pairs(self, points: usize, faults: usize) -> Vec<(usize, usize)> {
+    /// As (index of point, index of fault), by point. Faults from the index `rare` on are chosen less often.
+    pub(super) fn pairs(self, points: usize, faults: usize, rare: usize) -> Vec<Pair> {
         let all = (0..points).flat_map(|point| (0..faults).map(move |fault| (point, fault)));
         match self {
             Self::All => all.collect(),
             Self::EveryNth { n, offset } => {
-                let n = n.max(1);
-                // The choice moves by `faults` per point, or by one where that would hit the same columns again.
-                let step = if coprime(faults, n) { faults } else { 1 };
-                let shift = offset % n;
-                all.filter(|(point, fault)| (point * step + fault + shift) % n == 0).collect()
+                let mut pairs = every_nth(n.max(1), offset, points, 0..rare);
+                pairs.extend(every_nth(n.max(1) * RARE, offset, points, rare..faults));
+                pairs.sort_unstable();
+                pairs
             }
             Self::Spread { count, offset } if count <= points => {
                 let pair = |index: usize| {
@@ -63,6 +68,30 @@ impl Sample {
             Self::Spread { count, .. } => all.take(count).collect(),
         }
     }
+
+    /// Runs with two faults: as many as there are points, or a share of them. The offset is the seed.
+    pub(super) fn doubles(self, points: usize, faults: usize) -> Vec<[Pair; 2]> {
+        let (count, offset) = match self {
+            Self::All => (points, 0),
+            Self::EveryNth { n, offset } => (points.div_ceil(n.max(1) * RARE), offset),
+            Self::Spread { count, offset } => (count.min(points).div_ceil(DEFAULT), offset),
+        };
+        let mut dice = fastrand::Rng::with_seed(u64::try_from(offset).unwrap_or_default());
+        let double = |index: usize| {
+            let first = (index * points / count.max(1) + offset % points) % points;
+            [(first, dice.usize(..faults)), (dice.usize(first..points), dice.usize(..faults))]
+        };
+        (0..count).map(double).collect()
+    }
+}
+
+fn every_nth(n: usize, offset: usize, points: usize, faults: Range<usize>) -> Vec<Pair> {
+    // The choice moves by the number of faults per point, or by one where that would hit the same columns again.
+    let step = if coprime(faults.len(), n) { faults.len() } else { 1 };
+    let (first, shift) = (faults.start, offset % n);
+    let all = (0..points).flat_map(|point| faults.clone().map(move |fault| (point, fault)));
+    all.filter(|(point, fault)| (point * step + (fault - first) + shift).is_multiple_of(n))
+        .collect()
 }
 
 /// `None` is all of them.
@@ -113,7 +142,7 @@ mod tests {
     #[test]
     fn a_fifth_touches_every_point_and_every_fault_at_any_offset() {
         for (points, offset) in (5..40).zip(0..) {
-            let pairs = Sample::EveryNth { n: 5, offset }.pairs(points, 7);
+            let pairs = Sample::EveryNth { n: 5, offset }.pairs(points, 7, 7);
             assert!(pairs.len() * 5 + 5 > points * 7, "{points} points: {} pairs", pairs.len());
             let met: HashSet<_> = pairs.iter().map(|pair| pair.0).collect();
             let used: HashSet<_> = pairs.iter().map(|pair| pair.1).collect();
@@ -125,16 +154,35 @@ mod tests {
     fn all_offsets_together_cover_every_pair_once() {
         for (points, faults) in [(12, 7), (10, 5)] {
             let pairs = (100..105)
-                .flat_map(|offset| Sample::EveryNth { n: 5, offset }.pairs(points, faults));
+                .flat_map(|offset| Sample::EveryNth { n: 5, offset }.pairs(points, faults, faults));
             let mut pairs: Vec<_> = pairs.collect();
             pairs.sort_unstable();
-            assert_eq!(pairs, Sample::All.pairs(points, faults));
+            assert_eq!(pairs, Sample::All.pairs(points, faults, faults));
         }
     }
 
     #[test]
+    fn rare_faults_are_chosen_less_often_and_all_in_the_end() {
+        let sample = |offset| Sample::EveryNth { n: 5, offset }.pairs(60, 10, 7);
+        let (common, rare): (Vec<_>, Vec<_>) = sample(3).into_iter().partition(|pair| pair.1 < 7);
+        assert_eq!((common.len(), rare.len()), (60 * 7 / 5, 60 * 3 / 25));
+        let ever: HashSet<_> = (0..25).flat_map(sample).collect();
+        assert_eq!(ever.len(), 600);
+    }
+
+    #[test]
+    fn doubles_depend_on_the_offset_and_are_in_order() {
+        let doubles = |offset| Sample::EveryNth { n: 5, offset }.doubles(60, 10);
+        assert_eq!(doubles(1).len(), 3);
+        assert_eq!(doubles(1), doubles(1));
+        assert_ne!(doubles(1), doubles(2));
+        assert!(doubles(7).iter().all(|[first, second]| first.0 <= second.0));
+        assert_eq!(Sample::All.doubles(60, 10).len(), 60);
+    }
+
+    #[test]
     fn faults_alternate_even_when_their_number_divides_evenly() {
-        let pairs = Sample::EveryNth { n: 5, offset: 0 }.pairs(10, 5);
+        let pairs = Sample::EveryNth { n: 5, offset: 0 }.pairs(10, 5, 5);
         let used: HashSet<_> = pairs.iter().map(|pair| pair.1).collect();
         assert_eq!((pairs.len(), used.len()), (10, 5));
     }
@@ -142,13 +190,13 @@ mod tests {
     #[test]
     fn a_spread_has_as_many_different_points_and_both_faults() {
         for offset in 0..20 {
-            let pairs = Sample::Spread { count: 10, offset }.pairs(15, 2);
+            let pairs = Sample::Spread { count: 10, offset }.pairs(15, 2, 2);
             let distinct: HashSet<_> = pairs.iter().map(|pair| pair.0).collect();
             assert_eq!((pairs.len(), distinct.len()), (10, 10));
             let used: HashSet<_> = pairs.iter().map(|pair| pair.1).collect();
             assert_eq!(used.len(), 2);
         }
-        assert_eq!(Sample::Spread { count: 99, offset: 0 }.pairs(3, 2).len(), 6);
+        assert_eq!(Sample::Spread { count: 99, offset: 0 }.pairs(3, 2, 2).len(), 6);
     }
 
     #[test]

@@ -28,10 +28,10 @@ impl<'a, S: Subject> Supervisor<'a, S> {
         Ok(())
     }
 
-    pub(super) async fn restarted(&self) {
+    pub(super) async fn restarted(&self, times: u32) {
         let mut restarts = self.restarts.subscribe();
         // The sender lives as long as `self`, so this cannot fail.
-        drop(restarts.wait_for(|restarts| *restarts > 0).await);
+        drop(restarts.wait_for(|restarts| *restarts >= times).await);
     }
 
     /// Returns how it had ended by itself, if it had.

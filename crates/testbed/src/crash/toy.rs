@@ -23,6 +23,8 @@ pub enum Habit {
     Careful,
     /// Children get random names and are counted as made only when the annotation says so.
     Forgetful,
+    /// Children get random names, and are made where none is there: a write that lands late makes a second one.
+    Hasty,
     /// Returns at the first error.
     Touchy,
 }
@@ -77,7 +79,7 @@ impl Toy {
         let child = children.iter().find(|child| child.labels().get("toy/parent") == Some(&name));
         let made = match self.habit {
             Habit::Forgetful => done.is_some(),
-            Habit::Careful | Habit::Touchy => child.is_some(),
+            Habit::Careful | Habit::Hasty | Habit::Touchy => child.is_some(),
         };
         match child {
             _ if !made => self.create(&name, wanted).await?,
@@ -108,7 +110,9 @@ impl Toy {
             ..ObjectMeta::default()
         };
         match self.habit {
-            Habit::Forgetful => metadata.generate_name = Some(format!("{parent}-")),
+            Habit::Forgetful | Habit::Hasty => {
+                metadata.generate_name = Some(format!("{parent}-"));
+            }
             Habit::Careful | Habit::Touchy => metadata.name = Some(format!("{parent}-child")),
         }
         let child =

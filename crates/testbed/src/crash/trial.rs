@@ -7,13 +7,14 @@ use std::{
 };
 
 use anyhow::{Error, Result, bail, ensure};
+use futures::{FutureExt, future};
 use serde_json::Value;
 
-use super::{
-    CrashPoint, Difference, Fault, Scenario, Subject, diff, lens::Lens, supervisor::Supervisor,
-};
+use super::milestone::Expected;
+use super::strike::{Armed, Strike};
+use super::{CrashPoint, Difference, Scenario, Subject, diff, lens::Lens, supervisor::Supervisor};
 use crate::World;
-use crate::faults::{ApiRequest, Gate, Rule};
+use crate::faults::ApiRequest;
 
 /// From the kill until there is a fresh instance.
 const DEATH: Duration = Duration::from_secs(20);
@@ -23,7 +24,10 @@ const LEARNING: u32 = 5;
 
 pub(super) struct Learned {
     pub(super) points: Vec<CrashPoint>,
+    /// Writes that the second run made less often.
+    pub(super) dropped: Vec<CrashPoint>,
     pub(super) end: Value,
+    pub(super) milestones: Arc<Expected>,
 }
 
 pub(super) enum TrialResult {
@@ -54,48 +58,49 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
         }
         let points = self.lens.points(&self.world);
         tracing::info!(scenario = self.scenario.name(), points = points.len(), "learned");
-        Ok(Learned { points, end })
+        let milestones = Arc::new(self.world.milestones.recorded());
+        Ok(Learned { points, dropped: Vec::new(), end, milestones })
     }
 
+    /// Of several strikes only the first must be met: it may change how often a later write is made.
     pub(super) async fn disturbed(
         self,
-        point: &CrashPoint,
-        fault: Fault,
+        strikes: &[Strike],
         undisturbed: &Value,
     ) -> Result<TrialResult> {
         let start = Instant::now();
-        let gate = Gate::new();
-        let rule = Rule::new(self.lens.trap(point), fault.effect(&gate)).skip(point.nth - 1);
-        let rule = self.world.proxy.add_rule(rule.times(1));
+        let armed: Vec<Armed> =
+            strikes.iter().map(|strike| strike.arm(&self.world, &self.lens)).collect();
         self.scenario.prepare(&self.world);
         let supervisor = Supervisor::start(self.subject, self.world.launch()).await?;
         let story = async {
             let ran = self.scenario.run(&self.world).await;
             // The point may lie behind the last thing that the scenario waits for, but not behind the end.
             let ended = self.ensure_end(undisturbed).await;
-            if rule.hits() == 0 || !fault.is_deadly() {
-                return (ran, rule.hits() > 0, ended);
+            let deaths = armed.iter().filter(|armed| armed.has_killed()).count();
+            let met = armed.first().is_some_and(Armed::has_struck);
+            if deaths == 0 {
+                return (ran, met, ended);
             }
-            let met = Self::has_died(&supervisor).await;
-            (ran, met, self.ensure_end(undisturbed).await)
+            let died = Self::have_died(&supervisor, deaths).await;
+            (ran, met && died, self.ensure_end(undisturbed).await)
         };
-        let strike = async {
-            let meanwhile = self.scenario.meanwhile(&self.world);
-            let done = if fault.is_deadly() {
-                gate.reached().await;
-                supervisor.restart(meanwhile).await
-            } else {
-                rule.struck().await;
-                meanwhile.await
-            };
-            match done {
-                Ok(()) => std::future::pending().await,
-                Err(error) => error,
-            }
-        };
+        let (world, lens) = (&self.world, &*self.lens);
+        let strike = armed.iter().map(|armed| {
+            let done = armed.strike(world, self.scenario, lens, &supervisor);
+            done.then(|done| async move {
+                match done {
+                    Ok(()) => future::pending().await,
+                    Err(error) => error,
+                }
+            })
+            .boxed_local()
+        });
         let (ran, met, ended) = tokio::select! {
             story = story => story,
-            error = strike => return Err(error.context("what goes with the fault")),
+            (error, ..) = future::select_all(strike) => {
+                return Err(error.context("what goes with the fault"));
+            }
         };
         let ending = supervisor.stop().await?.map(Error::msg);
         let problems: Vec<String> = [ran.err(), ended.err(), ending]
@@ -103,25 +108,28 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
             .flatten()
             .map(|problem| format!("{problem:#}"))
             .collect();
-        tracing::info!(%point, %fault, met, ?problems, took = ?start.elapsed(), "tried");
+        let took = start.elapsed();
+        for Strike { point, fault } in strikes {
+            tracing::info!(%point, %fault, met, ?problems, ?took, "tried");
+        }
         if problems.is_empty() {
             return Ok(if met { TrialResult::Equal } else { TrialResult::Unmet });
         }
         let end = self.scenario.end_state(&self.world).await?;
         Ok(TrialResult::Differs(Box::new(Difference {
-            point: point.clone(),
-            fault,
+            strikes: strikes.to_vec(),
             problems,
             diff: diff::unified(undisturbed, &end),
             writes: self.lens.trace(&self.world),
-            duration: start.elapsed(),
+            duration: took,
         })))
     }
 
     /// False if the sender gave up before its write came to the gate. No write is under way any more when this is
     /// asked, so a death has begun or never will.
-    async fn has_died(supervisor: &Supervisor<'_, S>) -> bool {
-        tokio::time::timeout(DEATH, supervisor.restarted()).await.is_ok()
+    async fn have_died(supervisor: &Supervisor<'_, S>, deaths: usize) -> bool {
+        let deaths = u32::try_from(deaths).unwrap_or(u32::MAX);
+        tokio::time::timeout(DEATH, supervisor.restarted(deaths)).await.is_ok()
     }
 
     async fn ensure_end(&self, expected: &Value) -> Result<()> {

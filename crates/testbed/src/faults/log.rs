@@ -3,7 +3,10 @@
 
 use std::{
     fmt,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -21,6 +24,8 @@ pub enum Outcome {
     Cut,
     /// The API server carried it out.
     AnswerLost,
+    /// Carried out when its client had given up.
+    LandedLate,
     /// Also when the network was cut.
     ClientGone,
     Upstream(String),
@@ -60,6 +65,7 @@ impl fmt::Display for LogEntry {
 #[derive(Debug)]
 struct Inner {
     start: Instant,
+    stopped: AtomicBool,
     entries: Mutex<Vec<LogEntry>>,
 }
 
@@ -69,7 +75,12 @@ pub struct RequestLog(Arc<Inner>);
 
 impl RequestLog {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Inner { start: Instant::now(), entries: Mutex::default() }))
+        let (start, stopped) = (Instant::now(), AtomicBool::new(false));
+        Self(Arc::new(Inner { start, stopped, entries: Mutex::default() }))
+    }
+
+    pub(super) fn stop(&self) {
+        self.0.stopped.store(true, Ordering::Relaxed);
     }
 
     /// On the scale of [`LogEntry::at`].
@@ -86,6 +97,9 @@ impl RequestLog {
     }
 
     pub(super) fn open(&self, request: Arc<ApiRequest>) -> Ticket {
+        if self.0.stopped.load(Ordering::Relaxed) {
+            return Ticket { log: self.clone(), index: usize::MAX };
+        }
         let at = self.now();
         let mut entries = self.0.entries.lock();
         entries.push(LogEntry {

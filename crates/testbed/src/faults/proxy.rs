@@ -110,6 +110,11 @@ impl Proxy {
         self.shared.log.clone()
     }
 
+    /// For a proxy that lives long: nothing is logged from now on.
+    pub fn log_nothing(&self) {
+        self.shared.log.stop();
+    }
+
     /// Network partition: `true` closes all connections and every new one until it is called with `false`.
     pub fn refuse_all(&self, refuse: bool) {
         self.network.refuse(refuse);

@@ -133,6 +133,12 @@ pub enum Effect {
     /// Carried out by the API server, the answer parked.
     HoldAfter(Gate),
     Delay(Duration),
+    /// Forwarded when the gate opens, even if the client is dead by then. The client gets no answer: its connection is
+    /// closed at once, or, if it `hangs`, stays open.
+    LandLate {
+        gate: Gate,
+        hangs: bool,
+    },
     /// For watches; the order stays.
     DelayEvents(Duration),
     HideEvents(EventFilter),

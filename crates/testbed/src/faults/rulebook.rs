@@ -71,6 +71,10 @@ impl RuleHandle {
         *self.hits.borrow()
     }
 
+    pub(crate) fn watch(&self) -> watch::Receiver<u32> {
+        self.hits.clone()
+    }
+
     /// `count` in all, also before this call.
     pub async fn hit(&self, count: u32, deadline: Duration) -> Result<()> {
         let mut hits = self.hits.clone();

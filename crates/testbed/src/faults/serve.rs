@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 use tokio::time::Instant;
 
 use super::{
-    ApiRequest, Effect, Verb,
+    ApiRequest, Effect, Gate, Verb,
     body::{self, Body, Chunks, Cut},
     log::{Outcome, RequestLog, Ticket},
     rulebook::Rulebook,
@@ -91,6 +91,11 @@ impl Exchange {
                 tokio::time::sleep(by).await;
                 self.pass(|chunks| chunks).await
             }
+            Effect::LandLate { gate, hangs } => {
+                // In a task of its own, because it outlives its client.
+                tokio::spawn(self.land(gate));
+                if hangs { std::future::pending().await } else { Err(Cut::OnPurpose) }
+            }
             Effect::DelayEvents(by) => self.pass(|chunks| body::delayed(chunks, by)).await,
             Effect::HideEvents(filter) => self.pass(|chunks| body::without(chunks, filter)).await,
             Effect::OnlyNamed(name) => self.only_named(&name)?.pass(|chunks| chunks).await,
@@ -103,6 +108,16 @@ impl Exchange {
                 }
             }
         }
+    }
+
+    /// The request counts as under way until then.
+    async fn land(self, gate: Gate) {
+        gate.pass().await;
+        let outcome = match self.forward().await {
+            Ok(_) => Outcome::LandedLate,
+            Err(cut) => cut.into(),
+        };
+        self.ticket.close(outcome);
     }
 
     fn only_named(mut self, name: &str) -> Result<Self, Cut> {

@@ -1,6 +1,7 @@
 //! "Scale 0 → 3 → 0" on AWS. Once the fault has struck, the filters for image and subnet mean something else.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use kube::ResourceExt;
@@ -8,11 +9,12 @@ use kube::api::{ListParams, Patch, PatchParams};
 use machinist_api::machine::Machine;
 use serde_json::{Value, json};
 
+use super::family::{self, Body};
 use super::machines;
 use crate::World;
-use crate::aws::Estate;
 use crate::aws::estate::InstanceFacts;
-use crate::crash::Scenario;
+use crate::aws::{Behaviour, Effect, Estate, Rule};
+use crate::crash::{Milestone, Scenario};
 use crate::faults::ApiRequest;
 use crate::world::WorldAws;
 
@@ -29,12 +31,30 @@ impl Scenario for AwsScaling {
         "aws-scaling"
     }
 
+    /// EC2 as it is: eventually consistent, slow, and throttling.
+    fn prepare(&self, world: &World) {
+        let Some(aws) = &world.aws else { return };
+        let front = aws.bed.front();
+        front.behave(Behaviour {
+            hidden_for: Duration::from_millis(300),
+            pending_for: Duration::from_millis(500),
+            shutting_down_for: Duration::from_millis(500),
+            ..Behaviour::default()
+        });
+        for (action, nth) in
+            [("RunInstances", 2), ("DescribeInstances", 4), ("TerminateInstances", 1)]
+        {
+            front.inject(Rule::nth(action, nth, Effect::Throttle));
+        }
+    }
+
     async fn run(&self, world: &World) -> Result<()> {
         let estate = &aws(world)?.estate;
         machines::create_set(world, estate.name(), &provider_spec(estate)).await?;
         scale(world, 0).await?;
         scale(world, usize::try_from(SIZE)?).await?;
         lose_a_tag(world).await?;
+        world.milestone("three machines", || state(world)).await?;
         scale(world, 0).await
     }
 
@@ -119,7 +139,7 @@ async fn lose_a_tag(world: &World) -> Result<()> {
     world
         .eventually("the tag to come back", || {
             looks += 1;
-            let touch = json!({"metadata": {"annotations": {"looked": looks.to_string()}}});
+            let touch = json!({"metadata": {"annotations": {machines::TOUCH: looks.to_string()}}});
             let (machines, owner) = (&machines, &owner);
             async move {
                 machines.patch(owner, &PatchParams::default(), &Patch::Merge(&touch)).await?;
@@ -129,6 +149,63 @@ async fn lose_a_tag(world: &World) -> Result<()> {
             }
         })
         .await
+}
+
+/// Everything, with the machines that are there.
+async fn state(world: &World) -> Result<Milestone> {
+    let instances = aws(world)?.estate.instances().await?;
+    let mut milestone = family::milestone(world, instances.into_iter().map(body).collect()).await?;
+    milestone.state = without_ids(&milestone.state);
+    Ok(milestone)
+}
+
+/// Each world has a network, groups and hosts of its own, and a spec that names it, of which a hash is stored.
+fn without_ids(value: &Value) -> Value {
+    match value {
+        Value::String(text) => kind_of_id(text).unwrap_or(text).into(),
+        Value::Array(items) => items.iter().map(without_ids).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| (name.clone(), without_ids(value))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+fn kind_of_id(text: &str) -> Option<&'static str> {
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if text.len() == 16 && is_hex(text) {
+        return Some("<hash>");
+    }
+    let (kind, digits) = text.split_once('-')?;
+    let known = [
+        ("ami", "<image>"),
+        ("h", "<host>"),
+        ("sg", "<security group>"),
+        ("subnet", "<subnet>"),
+        ("vol", "<volume>"),
+        ("vpc", "<network>"),
+    ];
+    let is_id = digits.len() >= 8 && is_hex(digits);
+    known.into_iter().find(|(prefix, _)| is_id && *prefix == kind).map(|(_, instead)| instead)
+}
+
+/// Image, subnet and zone change when the fault strikes: which of the two a machine has depends on when it was made.
+fn body(instance: InstanceFacts) -> Body {
+    let InstanceFacts { id, state, zone, image, subnet, address, mut tags } = instance;
+    let uid = tags.get(UID).cloned().unwrap_or_default();
+    let machine = tags.get("Name").cloned().unwrap_or_default();
+    // Which machine is touched until its tag comes back depends on the run.
+    tags.remove(TEAM);
+    let facts = json!({"id": id, "state": state, "zone": zone, "address": address, "tags": tags});
+    let names = [
+        (address.replace('.', "-"), "<address>"),
+        (address, "<address>"),
+        (zone, "<zone>"),
+        (image, "<image>"),
+        (subnet, "<subnet>"),
+    ];
+    let names = names.into_iter().map(|(name, instead)| (name, instead.to_owned())).collect();
+    Body { uid, id, machine, names, facts }
 }
 
 fn ids(instances: &[InstanceFacts]) -> Vec<String> {
@@ -144,7 +221,7 @@ fn most_for_one(instances: &[InstanceFacts]) -> usize {
 }
 
 async fn is_settled(world: &World, size: usize) -> Result<()> {
-    machines::ensure_running(world, size).await?;
+    machines::ensure_running(world, size, size).await?;
     let WorldAws { estate, balancers, .. } = aws(world)?;
     let live = estate.live().await?;
     machines::ensure_linked(world, &ids(&live), size).await?;

@@ -12,6 +12,9 @@ use crate::World;
 use crate::faults::{ApiRequest, Verb};
 
 const SET: &str = "set";
+const SET_OF_MACHINE: &str = "machine.openshift.io/cluster-api-machineset";
+/// Changed to make controllers look at an object; differs between runs.
+pub(super) const TOUCH: &str = "looked";
 /// The value is `namespace/name` of the machine.
 const MACHINE_OF_NODE: &str = "machine.openshift.io/machine";
 /// From the template.
@@ -21,10 +24,14 @@ const LABEL: &str = "tier";
 pub(super) const STATE: &str = "state";
 /// The machine's Node, and nothing about the phase.
 const NODE: &str = "node";
+/// A drain moves pods, or waits for a budget: which of these is reported, and how often, depends on timing.
+const DRAINING: &str = "draining";
+const MOVING: [&str; 5] =
+    ["Evicting", "EvictionBlocked", "WaitingForPods", "WaitingForVolumes", "CannotRead"];
 
 pub(super) async fn create_set(world: &World, cluster: &str, provider_spec: &Value) -> Result<()> {
     let labels = json!({
-        "machine.openshift.io/cluster-api-machineset": SET,
+        SET_OF_MACHINE: SET,
         "machine.openshift.io/cluster-api-cluster": cluster,
     });
     let set: MachineSet = serde_json::from_value(json!({
@@ -54,8 +61,14 @@ pub(super) async fn scale_set(world: &World, size: usize) -> Result<()> {
     Ok(())
 }
 
-/// The status of the set must agree.
-pub(super) async fn ensure_running(world: &World, size: usize) -> Result<()> {
+/// Whether the selector of the set matches the Machine.
+pub(super) async fn set_member(world: &World, machine: &str, member: bool) -> Result<()> {
+    let value = if member { SET } else { "none" };
+    world.patch_machine(machine, json!({"metadata": {"labels": {SET_OF_MACHINE: value}}})).await
+}
+
+/// The status of the set must agree, and each of its machines must know its owner, but no other one.
+pub(super) async fn ensure_running(world: &World, members: usize, size: usize) -> Result<()> {
     let machines = world.api::<Machine>().list(&ListParams::default()).await?.items;
     let phases: Vec<_> = machines
         .iter()
@@ -66,9 +79,11 @@ pub(super) async fn ensure_running(world: &World, size: usize) -> Result<()> {
     ensure!(run, "phases are {phases:?}");
     let stay = machines.iter().all(|one| one.metadata.deletion_timestamp.is_none());
     ensure!(stay, "one is on its way out");
+    let owned = machines.iter().filter(|one| !one.owner_references().is_empty()).count();
+    ensure!(owned == members, "{owned} machines have an owner");
     let status = world.api::<MachineSet>().get(SET).await?.status.unwrap_or_default();
     let counts = (status.replicas.unwrap_or(-1), status.ready_replicas.unwrap_or(0));
-    let wanted = i32::try_from(size)?;
+    let wanted = i32::try_from(members)?;
     ensure!(counts == (wanted, wanted), "the set says {counts:?}");
     Ok(())
 }
@@ -90,14 +105,18 @@ pub(super) async fn nodes(world: &World, instances: &[String]) -> Result<Vec<Nod
     Ok(nodes.into_iter().filter(|node| instances.contains(&node.name_any())).collect())
 }
 
-pub(super) async fn objects(world: &World) -> Result<Value> {
-    let kinds = ["MachineSet", "Machine"].map(|kind| ApiResource {
+pub(super) fn kind(kind: &str) -> ApiResource {
+    ApiResource {
         group: "machine.openshift.io".to_owned(),
         version: "v1beta1".to_owned(),
         api_version: "machine.openshift.io/v1beta1".to_owned(),
         kind: kind.to_owned(),
         plural: format!("{}s", kind.to_lowercase()),
-    });
+    }
+}
+
+pub(super) async fn objects(world: &World) -> Result<Value> {
+    let kinds = ["MachineSet", "Machine"].map(kind);
     let mut objects = world.state_of(&kinds).await?;
     for object in objects.as_array_mut().into_iter().flatten() {
         // Ordinals that a crash burned are gone for good, which is how they work.
@@ -122,6 +141,7 @@ fn class(name: &str) -> &'static str {
     match name {
         "" => "",
         SET => "set",
+        _ if name.starts_with(super::pods::ON) => "pod",
         // Nodes and instances are called after their machines, or Nodes like instances of EC2.
         _ if name.starts_with("set-") || name.starts_with("i-") => "machine",
         _ => "other",
@@ -138,10 +158,19 @@ pub(super) fn at_least(request: &ApiRequest, news: &str, steps: u32, machines: u
         ("machines", _) if news == STATE => 0,
         // A machine whose Node is there at once skips Provisioned. That all of them are so fast was never seen.
         ("machines", Some("status")) if news == "Provisioned" => 1,
+        ("machines", Some("status")) if news == DRAINING => 0,
+        // A refused eviction is repeated.
+        ("pods", Some("eviction")) => machines,
+        // What goes wrong is reported when it goes wrong.
+        ("events", _) if is_warning(request) => 0,
         // One for several reconciles that follow each other closely.
         ("events", _) if request.name.as_deref().is_some_and(|name| name.ends_with("Scaled")) => 1,
         _ => u32::MAX,
     }
+}
+
+fn is_warning(request: &ApiRequest) -> bool {
+    request.json().is_some_and(|event| event["type"] == "Warning")
 }
 
 pub(super) fn news(request: &ApiRequest) -> String {
@@ -156,12 +185,16 @@ pub(super) fn news(request: &ApiRequest) -> String {
         phase.to_owned()
     } else if status.get("nodeRef").is_some() {
         NODE.to_owned()
+    } else if MOVING.contains(&&*reason("Drained")) {
+        DRAINING.to_owned()
     } else if !reason("Drained").is_empty() {
         format!("{} {}", reason("Drained"), reason("InstanceExists"))
     } else if body["spec"].get("providerID").is_some() {
         "provider id".to_owned()
     } else if body["metadata"].get("finalizers").is_some() {
         "finalizer".to_owned()
+    } else if body["metadata"].get("ownerReferences").is_some() {
+        "owner".to_owned()
     } else {
         STATE.to_owned()
     }

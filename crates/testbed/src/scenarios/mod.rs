@@ -1,7 +1,9 @@
 //! Scenarios that several test suites run, in a process of the test's own and with the real binary.
 
 mod aws_scaling;
+mod family;
 mod machines;
+mod pods;
 mod scaling;
 
 pub use aws_scaling::AwsScaling;

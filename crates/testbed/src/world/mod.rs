@@ -19,7 +19,7 @@ pub use self::cloud::WorldCloud;
 pub use self::events::EventFacts;
 use crate::aws::Moto;
 use crate::cluster;
-use crate::crash::Launch;
+use crate::crash::{Launch, Milestones};
 use crate::faults::Proxy;
 use crate::poll;
 
@@ -35,6 +35,7 @@ pub struct World {
     pub proxy: Proxy,
     pub cloud: Option<WorldCloud>,
     pub aws: Option<WorldAws>,
+    pub(crate) milestones: Milestones,
     deadline: Option<Instant>,
 }
 
@@ -68,13 +69,20 @@ impl World {
         namespace: String,
     ) -> Result<Self> {
         let (proxy, config) = (Proxy::start(api_server).await?, api_server.clone());
-        Ok(Self { namespace, client, config, proxy, cloud: None, aws: None, deadline: None })
+        let milestones = Milestones::default();
+        let (cloud, aws, deadline) = (None, None, None);
+        Ok(Self { namespace, client, config, proxy, cloud, aws, milestones, deadline })
     }
 
     /// Nothing is waited for any more after this time.
     #[must_use]
     pub fn within(self, lifetime: Duration) -> Self {
         Self { deadline: Some(Instant::now() + lifetime), ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn with_milestones(self, milestones: Milestones) -> Self {
+        Self { milestones, ..self }
     }
 
     /// Its clock goes `scale` times as fast as real time.

@@ -376,3 +376,30 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn refuses_a_document_that_is_too_deep_for_the_stack() {
+    for text in [format!("x: {}{}", "[".repeat(20_000), "]".repeat(20_000)), "- ".repeat(20_000)] {
+        let result = run(&[&text], None, OPENSHIFT);
+        assert_eq!((result.bad, result.notes.len()), (1, 1), "{:?}", result.notes);
+    }
+    let deep = format!("x: {}{}", "[".repeat(60), "]".repeat(60));
+    assert_eq!(run(&[&deep], None, OPENSHIFT).bad, 0);
+}
+
+/// In every notation and format; files of others are in it, too.
+#[test]
+fn fuzz_manifests() -> anyhow::Result<()> {
+    let flow = "metadata: {name: a, annotations: {a: b}} # flow\n";
+    let plain = "metadata:\n  name: a\n  annotations:\n    machine.openshift.io/vCPU: \"4\"\n";
+    let list = format!("kind: ConfigMap\ndata: {{a: |\n  b}}\n---\n{}...\n", set(plain));
+    let json = written(&meaning(&set(plain)).remove(0), true);
+    let samples = [set(flow), set(plain), list, json];
+    let samples: Vec<&str> = samples.iter().map(String::as_str).collect();
+    machinist_testbed::fuzz::feed(&samples, |bytes| {
+        let Ok(text) = std::str::from_utf8(bytes) else { return };
+        for output in [None, Some(ManifestFormat::Json), Some(ManifestFormat::Yaml)] {
+            drop(run(&[text], output, OPENSHIFT));
+        }
+    })
+}

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ApiResource;
 use machinist_testbed::World;
 use machinist_testbed::crash::{
-    Fault, Harness, Options, ProcessSubject, Report, Sample, Scenario,
+    Fault, Harness, Options, ProcessSubject, Report, Sample, Scenario, Strike,
     toy::{self, Habit},
 };
 use serde_json::Value;
@@ -36,8 +36,10 @@ async fn a_careful_controller_survives_every_fault_at_every_point() {
         "toy: patch configmaps red-child #1",
     ];
     assert_eq!(points, expected.map(str::to_owned).into());
-    assert_eq!(report.runs, 7 * 7);
-    assert!(report.to_string().starts_with("7 crash points × 7 faults, 0 differ\n"), "{report}");
+    assert_eq!((report.runs, report.doubles), (7 * 10, 7));
+    assert!(report.to_string().starts_with("7 crash points × 10 faults, 0 differ\n"), "{report}");
+    report.check_with(7).unwrap();
+    assert!(report.check_with(8).is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -47,13 +49,15 @@ async fn a_forgetful_controller_is_caught_with_duplicates() {
         deadline: Duration::from_secs(20),
         // Runs that differ mostly wait.
         parallel: 8,
+        doubles: false,
         ..Options::default()
     };
     let report = try_habit(Habit::Forgetful, true, options).await;
     println!("{report}");
     let caught = |write: &str, fault: Fault| {
         report.differences.iter().any(|found| {
-            found.point.to_string() == format!("toy: {write} #1") && found.fault == fault
+            let Strike { point, fault: with } = &found.strikes[0];
+            point.to_string() == format!("toy: {write} #1") && *with == fault
         })
     };
     // Whatever stops it between the child and the note about it makes a second child.
@@ -71,11 +75,31 @@ async fn a_forgetful_controller_is_caught_with_duplicates() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_hasty_controller_is_caught_only_by_writes_that_land_late() {
+    let options = Options {
+        faults: vec![Fault::DieAfter, Fault::LoseAnswer, Fault::LandLate, Fault::DieAndLandLate],
+        deadline: Duration::from_secs(20),
+        parallel: 8,
+        doubles: false,
+        ..Options::default()
+    };
+    let report = try_habit(Habit::Hasty, true, options).await;
+    println!("{report}");
+    assert!(report.unmet.is_empty(), "{report}");
+    let caught: BTreeSet<String> =
+        report.differences.iter().map(|found| found.strikes[0].to_string()).collect();
+    let create = |fault: Fault| format!("toy: create configmaps red-* #1: {fault}");
+    let expected = [Fault::LandLate, Fault::DieAndLandLate].map(create);
+    assert_eq!(caught, expected.into(), "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_touchy_controller_is_caught_by_errors_but_not_by_death() {
     let options = Options {
         deadline: Duration::from_secs(20),
         sample: Sample::EveryNth { n: 5, offset: 0 },
         parallel: 10,
+        doubles: false,
         ..Options::default()
     };
     let report = try_habit(Habit::Touchy, true, options).await;
@@ -83,7 +107,8 @@ async fn a_touchy_controller_is_caught_by_errors_but_not_by_death() {
     assert!(report.runs * 5 >= report.points.len() * 7);
     assert!(report.unmet.is_empty(), "{report}");
     assert!(!report.differences.is_empty());
-    assert!(report.differences.iter().all(|found| !found.fault.is_deadly()), "{report}");
+    let alive = report.differences.iter().all(|found| !found.strikes[0].fault.is_deadly());
+    assert!(alive, "{report}");
     let reasons = report.differences.iter().all(|found| {
         found.problems.iter().any(|problem| problem.contains("the subject had given up"))
     });
@@ -96,6 +121,7 @@ async fn a_real_process_is_killed_and_recovers() {
     let options = Options {
         faults: vec![Fault::DieBefore, Fault::DieAfter],
         sample: Sample::Spread { count: 4, offset: 0 },
+        doubles: false,
         ..Options::default()
     };
     let harness =
@@ -112,6 +138,7 @@ async fn a_point_that_is_not_met_again_is_a_failure() {
         faults: vec![Fault::Error500],
         deadline: Duration::from_secs(20),
         parallel: 8,
+        doubles: false,
         ..Options::default()
     };
     // Random names make the writes to children different in every run.
