@@ -261,10 +261,9 @@ mod tests {
             for key in [FILE, KEY] {
                 let data = SecretData([(key.to_owned(), bytes.to_vec())].into());
                 // A profile may name a role, which would be asked for: reading it is all that is tried.
-                drop(
-                    runtime
-                        .block_on(async { from_secret(&data, &ProviderConfig::without_region()) }),
-                );
+                drop(runtime.block_on(async {
+                    from_secret(&data, &ProviderConfig::without_region(), None)
+                }));
             }
         })
     }
