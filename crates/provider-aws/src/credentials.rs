@@ -125,7 +125,7 @@ fn without_endpoints(file: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The contents of a file. `endpoint` counts where they set none.
+/// The contents of a file. `endpoint` has precedence over one that they set, because the SDK merges it last.
 fn in_memory(contents: &str, endpoint: Option<&str>) -> EnvConfigFiles {
     let files = EnvConfigFiles::builder().with_contents(EnvConfigFileKind::Credentials, contents);
     match endpoint {

@@ -197,13 +197,21 @@ async fn endpoint_in_a_secret(bed: &AwsBed) {
         token.path().display(),
         other.endpoint_url()
     );
-    let environment = [("AWS_ENDPOINT_URL_STS", sts.as_str()), ("SECRET_FILE", &file)];
+    let endpoints = format!(r#"[{{"name": "sts", "url": "{sts}"}}]"#);
+    let status = format!(r#"{{"aws": {{"serviceEndpoints": {endpoints}}}}}"#);
+    let environment = [("PLATFORM_STATUS", status.as_str()), ("SECRET_FILE", &file)];
     let before = bed.front().calls_of("AssumeRoleWithWebIdentity").len();
     let printed = child("ask-secret", &environment).await;
     assert!(printed.contains("Present"), "{printed}");
     assert_eq!(bed.front().calls_of("AssumeRoleWithWebIdentity").len(), before + 1);
     assert!(other.front().calls_of("AssumeRoleWithWebIdentity").is_empty());
     assert_eq!(other.front().calls_of("DescribeInstanceTypes").len(), 1);
+
+    // Without any endpoint of STS it is AWS's own, which a dead proxy hides here.
+    let environment = [("HTTPS_PROXY", "http://127.0.0.1:9"), ("SECRET_FILE", &file)];
+    let printed = child("ask-secret", &environment).await;
+    assert!(printed.contains("Unknown"), "{printed}");
+    assert!(other.front().calls_of("AssumeRoleWithWebIdentity").is_empty());
 }
 
 /// Clusters without direct internet access configure a proxy in the environment. The front is the proxy here.
