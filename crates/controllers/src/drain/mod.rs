@@ -46,7 +46,7 @@ pub use self::timeout::{Limit, Timeout};
 use self::volumes::Attachments;
 use crate::kinds::Nodes;
 
-/// How long a drain that is not continued is remembered. Each reconcile of a drain starts it anew.
+/// How long a drain that is not continued is remembered. Each reconcile of a drain extends it.
 pub(crate) const MEMORY: Duration = Duration::from_hours(1);
 
 #[derive(Debug)]
