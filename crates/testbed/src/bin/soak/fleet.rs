@@ -129,6 +129,19 @@ impl Fleet {
         Ok(())
     }
 
+    /// The replica that holds one of the Leases, by the process id in its identity.
+    pub(crate) async fn a_leader(&self, dice: &mut fastrand::Rng) -> Result<Option<&Replica>> {
+        let leases: Api<Lease> = self.world.api();
+        let leases = leases.list(&ListParams::default()).await?.items;
+        let lease = dice.choice(leases).and_then(|lease| lease.spec);
+        let holder = lease.and_then(|spec| spec.holder_identity).unwrap_or_default();
+        let holds = |replica: &&Replica| {
+            let id = replica.running.as_ref().and_then(RunningProcess::id);
+            id.is_some_and(|id| holder.contains(&format!("_{id}_")))
+        };
+        Ok(self.replicas.iter().find(holds))
+    }
+
     pub(crate) async fn lease_changes(&self) -> Result<String> {
         let leases: Api<Lease> = self.world.api();
         let changes = leases.list(&ListParams::default()).await?.items.into_iter().map(|lease| {

@@ -30,7 +30,7 @@ impl fmt::Display for Troubles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Counts { scalings, deletions, faults, weathers, cut_off, killed } = self.counts;
         write!(f, "{scalings} scalings, {deletions} deletions, {faults} faults of the API, ")?;
-        write!(f, "{weathers} of the cloud, {cut_off} replicas cut off, {killed} killed")
+        write!(f, "{weathers} of the cloud, {cut_off} leaders cut off, {killed} killed")
     }
 }
 
@@ -59,7 +59,7 @@ impl Troubles {
             }
             9..=14 => self.disturb(fleet),
             15..=17 => self.change_weather(fleet),
-            18 => self.cut_off(fleet).await,
+            18 => self.cut_off(fleet).await?,
             _ => {
                 fleet.kill_the_third().await?;
                 self.counts.killed += 1;
@@ -120,14 +120,15 @@ impl Troubles {
         self.counts.weathers += 1;
     }
 
-    /// For longer than a lease lasts: if it was the leader, another one is now.
-    async fn cut_off(&mut self, fleet: &Fleet) {
-        if let Some(replica) = self.dice.choice(&fleet.replicas) {
-            replica.proxy.refuse_all(true);
+    /// A leader, for longer than its lease lasts: another one leads then.
+    async fn cut_off(&mut self, fleet: &Fleet) -> Result<()> {
+        if let Some(leader) = fleet.a_leader(&mut self.dice).await? {
+            leader.proxy.refuse_all(true);
             tokio::time::sleep(LEASE.mul_f64(1.5)).await;
-            replica.proxy.refuse_all(false);
+            leader.proxy.refuse_all(false);
             self.counts.cut_off += 1;
         }
+        Ok(())
     }
 
     /// From now on all goes well.
