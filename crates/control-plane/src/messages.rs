@@ -55,7 +55,8 @@ texts! {
     fn no_port(tries: u32) = "no free port on 127.0.0.1 after {tries} tries";
     fn no_shell(error: &std::io::Error) = "cannot run sh: {error}";
     fn not_a_crd(document: usize) = "document {document} is not a CustomResourceDefinition";
-    fn not_established(crd: &str, limit: Duration) = "CustomResourceDefinition {crd} is not established after {limit:?}";
+    fn not_established(crd: &str, limit: Duration) =
+        "CustomResourceDefinition {crd} is not established after {limit:?}";
 }
 
 #[cfg(test)]

@@ -45,7 +45,8 @@ impl Display for ConfigError {
 
 texts! {
     pub(crate) fn missing_file(path: &Path) = "{} does not exist", path.display();
-    pub(crate) fn bad_address(error: impl Display) = "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not a valid address: {error}";
+    pub(crate) fn bad_address(error: impl Display) =
+        "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not a valid address: {error}";
     pub(crate) fn cannot_listen(flag: &str, address: &str, cause: &io::Error) =
         "cannot listen on {address}: {cause} ({flag}=0 disables it)";
     pub(crate) fn not_written(controller: &str) = "not written: controller {controller} does not hold its Lease";

@@ -20,7 +20,8 @@ texts! {
     pub(crate) fn secret_undecodable(key: &ObjectKey) = "Secret {key} cannot be decoded; recreate it";
     pub(crate) fn secret_forbidden(key: &ObjectKey) =
         "not allowed to read Secret {key}; see deploy/examples/role-credentials.yaml";
-    pub(crate) fn forbidden(what: &dyn Display) = "not allowed to read {what}; grant the ServiceAccount get, list and watch";
+    pub(crate) fn forbidden(what: &dyn Display) =
+        "not allowed to read {what}; grant the ServiceAccount get, list and watch";
     pub(crate) fn unreadable(what: &dyn Display, error: &dyn Display) = "cannot read {what}: {error}";
     pub(crate) fn undecodable(what: &dyn Display, error: &dyn Display) = "cannot decode {what}: {error}";
     pub(crate) fn other_provider(platform: &str, used: &str, provider: &str) =
@@ -31,8 +32,8 @@ texts! {
     pub(crate) fn no_cloud(provider: &str) = "provider {provider} has no cloud";
     pub(crate) fn platform_provider(platform: &str, provider: &str) = "platform {platform} uses provider {provider}";
     pub(crate) fn platform_without_provider(platform: &str) =
-        "platform {platform} has no provider in this binary, so Machines are not reconciled; use a binary that has one, \
-         or set --platform";
+        "platform {platform} has no provider in this binary, so Machines are not reconciled; use a binary that has \
+         one, or set --platform";
 }
 
 #[cfg(test)]

@@ -55,7 +55,8 @@ texts! {
         "Instance {} is being terminated{}", instance.id, why(instance);
     pub(super) fn node_not_ready(node: &dyn Display) = "Node {node} is not ready";
     pub(super) fn node_unknown(node: &dyn Display) = "Node {node} does not report its status";
-    pub(super) fn node_missing(node: &dyn Display) = "Node {node} does not exist; restart its kubelet so that it registers, or delete this Machine to replace it";
+    pub(super) fn node_missing(node: &dyn Display) =
+        "Node {node} does not exist; restart its kubelet so that it registers, or delete this Machine to replace it";
     pub(super) fn waiting_for_hooks(hooks: &[Hook]) = "Waiting for preTerminate hooks: {}", list(hooks);
     pub(super) fn drain_blocked(hooks: &[Hook]) = "The drain is blocked by preDrain hooks: {}", list(hooks);
     pub(super) fn termination_blocked(hooks: &[Hook]) =

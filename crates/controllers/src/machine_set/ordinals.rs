@@ -1,7 +1,7 @@
 //! Ordinals and names of a MachineSet's Machines. Both are stored in clusters: neither may change its meaning.
 //!
 //! The *window* (`from..next`) is stored on the MachineSet before the first of its ordinals is used. An ordinal whose
-//! Machine is missing is *open*: it may be used again, because a repeated create of the same name returns AlreadyExists.
+//! Machine is missing is *open*: it may be used again, because a repeated create of its name returns AlreadyExists.
 
 use std::fmt;
 use std::ops::Range;
