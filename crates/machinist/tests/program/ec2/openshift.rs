@@ -92,7 +92,7 @@ async fn an_infrastructure_that_cannot_be_read_is_not_absent() -> Result<()> {
     world.set_infrastructure(json!("on fire")).await?;
     world.create("set", machine("m5.large")).await?;
     let _annotator = Launch::new(&world)?.asking(&ambient).start().await?;
-    world.hears("set", "CatalogueUsed", "infrastructures").await?;
+    world.hears("set", "CatalogueUsed", "Infrastructure").await?;
     world.until_annotated("set", VCPU, "2").await?;
     assert!(ambient.front().calls().is_empty(), "no endpoint was configured");
 

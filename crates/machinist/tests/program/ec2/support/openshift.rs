@@ -1,6 +1,7 @@
 //! OpenShift, as far as these tests need it: settings of the cluster, and its own annotator.
 //!
-//! They are the cluster's and not a namespace's, so one test at a time takes place there.
+//! They are the cluster's and not a namespace's, so one test at a time takes place there. There are two such clusters,
+//! because tests that wait for their turn took longer than all others.
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
@@ -18,20 +19,34 @@ use tokio::sync::{Mutex, OnceCell};
 
 use super::world::Ec2World;
 
-static OPENSHIFT: OnceCell<ControlPlane> = OnceCell::const_new();
+static CLUSTERS: [Cluster; 2] = [const { Cluster::new() }; 2];
 static LATE: OnceCell<ControlPlane> = OnceCell::const_new();
-static TURN: Mutex<()> = Mutex::const_new(());
 
 const CONFIG: &str = "openshift-config-managed";
 const CERTIFICATES: &str = "kube-cloud-config";
 const MACHINE_API: &str = "openshift-machine-api";
 const RIVAL: &str = "cluster-api-provider-aws-leader";
 
+struct Cluster {
+    control_plane: OnceCell<ControlPlane>,
+    turn: Mutex<()>,
+}
+
+impl Cluster {
+    const fn new() -> Self {
+        Self { control_plane: OnceCell::const_new(), turn: Mutex::const_new(()) }
+    }
+}
+
 impl Ec2World {
     /// A new namespace on OpenShift, without settings for EC2 and without OpenShift's own annotator.
     pub(crate) async fn openshift(name: &str) -> Result<Self> {
-        let turn = TURN.lock().await;
-        let control_plane = OPENSHIFT.get_or_try_init(start_openshift).await?;
+        let [one, other] = &CLUSTERS;
+        let (cluster, turn) = tokio::select! {
+            turn = one.turn.lock() => (one, turn),
+            turn = other.turn.lock() => (other, turn),
+        };
+        let control_plane = cluster.control_plane.get_or_try_init(start_openshift).await?;
         let world = Self::on(control_plane, name, Some(turn)).await?;
         let now = DeleteParams::default();
         // What a former test left. Its sets would be seen by a process that looks everywhere.
