@@ -59,8 +59,8 @@ pub(crate) fn run(repo: &Repo, arguments: &[String]) -> Result<bool> {
         jobs.push(Job::new("doc tests".to_owned(), command));
     }
     for job in &mut jobs {
-        // The API server, in Go, uses most of the CPU: collect its garbage half as often.
-        job.command.args(for_tests).env("GOGC", "200");
+        // The API server, in Go, uses most of the CPU: collect its garbage a quarter as often.
+        job.command.args(for_tests).env("GOGC", "400");
         if let Some((_, threads)) = LONGEST.iter().find(|(name, _)| *name == job.name)
             && std::env::var_os("RUST_TEST_THREADS").is_none()
         {
