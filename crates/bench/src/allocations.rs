@@ -41,6 +41,7 @@ pub(crate) async fn per_settled_reconcile(config: kube::Config, namespace: &str)
         workers: HashMap::new(),
         dry_run: true,
         metrics_address: "0".to_owned(),
+        secure_metrics: None,
         health_address: "0".to_owned(),
     };
     let control = Cluster::new(config, &timings)?;

@@ -9,11 +9,12 @@ use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use machinist_controllers::DECLARATIONS;
 use machinist_controllers::drain::Timeout;
 use machinist_controllers::platform::rule::Choice;
+use machinist_runtime::manager::SecureMetrics;
 
 use crate::annotator::{AnnotationArguments, AnnotatorArguments, Source};
 use crate::messages;
 use crate::verbs::recycle::arguments::RecycleArguments;
-use crate::verbs::run::messages::unknown_platform;
+use crate::verbs::run::messages::{NEEDS_METRICS_SECURE, unknown_platform};
 
 /// Manages the machines of a Kubernetes cluster.
 #[derive(Debug, Parser)]
@@ -72,6 +73,16 @@ pub struct RunArguments {
     /// Address of /metrics; "0" disables it.
     #[arg(long, default_value = ":8080", value_name = "ADDRESS")]
     pub(crate) metrics_bind_address: String,
+    /// Serve /metrics over TLS, to bearer tokens whose user may get the nonResourceURL /metrics.
+    #[arg(
+        long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true,
+        action = clap::ArgAction::Set, value_name = "BOOL"
+    )]
+    pub(crate) metrics_secure: bool,
+    /// Folder with tls.crt and tls.key for --metrics-secure, which are reloaded when they change. Default: a
+    /// self-signed certificate.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) metrics_cert_dir: Option<PathBuf>,
     /// Address of /healthz and /readyz; "0" disables them.
     #[arg(long, default_value = ":9440", value_name = "ADDRESS")]
     pub(crate) health_addr: String,
@@ -116,6 +127,15 @@ impl RunArguments {
     pub fn parse(flags: &[&str]) -> Result<Self, clap::Error> {
         let command = Self::augment_args(clap::Command::new("run").no_binary_name(true));
         Self::from_arg_matches(&command.try_get_matches_from(flags)?)
+    }
+
+    /// The values of `--metrics-secure` and `--metrics-cert-dir`.
+    pub(crate) fn secure_metrics(&self) -> Result<Option<SecureMetrics>, String> {
+        match (self.metrics_secure, self.metrics_cert_dir.clone()) {
+            (false, Some(_)) => Err(NEEDS_METRICS_SECURE.to_owned()),
+            (false, None) => Ok(None),
+            (true, certificate) => Ok(Some(SecureMetrics { certificate })),
+        }
     }
 }
 
@@ -397,6 +417,26 @@ mod tests {
         }
         let refused = choice("asw").unwrap_err();
         assert!(refused.ends_with("valid values are auto, aws, example, none, sim"), "{refused}");
+    }
+
+    #[test]
+    fn certificate_of_metrics_needs_secure_metrics() {
+        let folder = |flags: &[&str]| {
+            let secure = RunArguments::parse(flags).unwrap().secure_metrics();
+            secure.map(|secure| secure.map(|it| it.certificate))
+        };
+        assert_eq!(folder(&[]), Ok(None));
+        assert_eq!(folder(&["--metrics-secure"]), Ok(Some(None)));
+        assert_eq!(
+            folder(&["--metrics-secure=true", "--metrics-cert-dir=/certs"]),
+            Ok(Some(Some(PathBuf::from("/certs"))))
+        );
+        for flags in
+            [&["--metrics-secure=false", "--metrics-cert-dir=/c"][..], &["--metrics-cert-dir=/c"]]
+        {
+            let error = folder(flags).unwrap_err();
+            assert!(error.contains("--metrics-secure"), "{error}");
+        }
     }
 
     #[test]

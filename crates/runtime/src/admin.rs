@@ -6,13 +6,18 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::controller::start::Shared;
+use crate::delegated_auth::{self, DelegatedAuth};
 use crate::messages;
+use crate::user_agent::UserAgent;
+
+const METRICS: &str = "/metrics";
 
 #[derive(Debug, thiserror::Error)]
 #[error("{}", messages::cannot_listen(.flag, .address, .cause))]
@@ -42,16 +47,31 @@ pub(crate) async fn listen(
 }
 
 pub(crate) fn metrics_routes() -> Router<Arc<Shared>> {
-    Router::new().route("/metrics", get(metrics))
+    Router::new().route(METRICS, get(metrics))
+}
+
+/// The same, for users that the API server allows to `get` this path.
+pub(crate) fn secure_metrics_routes(shared: &Shared) -> Router<Arc<Shared>> {
+    let session = shared.control.session(UserAgent::METRICS);
+    let timings = shared.timings.server;
+    let auth = DelegatedAuth::new(session, METRICS, shared.clock.clone(), timings);
+    metrics_routes().layer(from_fn_with_state(Arc::new(auth), delegated_auth::require))
 }
 
 pub(crate) fn health_routes() -> Router<Arc<Shared>> {
     Router::new().route("/healthz", get(healthy)).route("/readyz", get(ready))
 }
 
-pub(crate) async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
+/// For the log.
+pub(crate) fn announce(listener: &TcpListener) -> SocketAddr {
     let address = listener.local_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)));
     tracing::info!(%address, "listening");
+    address
+}
+
+/// Without TLS.
+pub(crate) async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
+    let address = announce(&listener);
     let serving = axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
     if let Err(error) = serving.await {
         tracing::error!(%error, %address, "server stopped");

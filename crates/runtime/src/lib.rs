@@ -4,7 +4,7 @@
 //! * Reading: [`cluster`] (clients), [`cache`] (informers), [`batch_cache`] (batched answers of cloud APIs).
 //! * Writing: [`writer`] (the one gateway), [`lease`] (leader election), [`events`].
 //! * Process: [`manager`], [`tasks`], [`shutdown`], [`clock`], [`timings`], [`metrics`],
-//!   [`health`], [`readiness`], [`admin`].
+//!   [`health`], [`readiness`], [`admin`], [`tls`] and [`delegated_auth`] of its servers.
 
 #![expect(missing_docs, reason = "names and fields that say what they are")]
 
@@ -14,6 +14,7 @@ pub mod cache;
 pub mod clock;
 pub mod cluster;
 pub mod controller;
+mod delegated_auth;
 pub mod events;
 mod health;
 pub mod lease;
@@ -26,5 +27,6 @@ mod self_writes;
 pub mod shutdown;
 pub mod tasks;
 pub mod timings;
+mod tls;
 pub mod user_agent;
 pub mod writer;

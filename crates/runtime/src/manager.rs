@@ -2,9 +2,11 @@
 //! released when no write is in flight.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use machinist_domain::key::ObjectKey;
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::{self, ListenError};
@@ -22,8 +24,11 @@ use crate::messages;
 use crate::metrics::Metrics;
 use crate::tasks::{TaskPanicked, Tasks};
 use crate::timings::Timings;
+use crate::tls::{self, Certificate, CertificateError};
 use crate::user_agent::UserAgent;
 use crate::writer::Gateway;
+
+const ADMIN_SERVER: &str = "admin server";
 
 /// Options of the process.
 #[derive(Debug, Clone)]
@@ -39,7 +44,16 @@ pub struct Options {
     pub workers: HashMap<String, usize>,
     pub dry_run: bool,
     pub metrics_address: String,
+    /// `None`: plain HTTP for everyone who reaches the address.
+    pub secure_metrics: Option<SecureMetrics>,
     pub health_address: String,
+}
+
+/// Metrics with TLS, authentication and authorization.
+#[derive(Debug, Clone, Default)]
+pub struct SecureMetrics {
+    /// The folder with `tls.crt` and `tls.key`; `None`: a self-signed certificate.
+    pub certificate: Option<PathBuf>,
 }
 
 /// Why the process ends without being told to.
@@ -47,6 +61,8 @@ pub struct Options {
 pub enum RunError {
     #[error(transparent)]
     Listen(#[from] ListenError),
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
     #[error(transparent)]
     TaskPanicked(#[from] TaskPanicked),
 }
@@ -131,20 +147,43 @@ impl Manager {
         }
     }
 
-    async fn serve(&self) -> Result<(), ListenError> {
+    async fn serve(&self) -> Result<(), RunError> {
         let (options, shared) = (&self.options, &self.shared);
+        let tasks = &shared.tasks;
         let metrics = admin::listen("--metrics-bind-address", &options.metrics_address).await?;
         let health = admin::listen("--health-addr", &options.health_address).await?;
-        for (listener, routes) in
-            [(metrics, admin::metrics_routes()), (health, admin::health_routes())]
-        {
-            if let Some(listener) = listener {
-                let routes = routes.with_state(shared.clone());
-                shared
-                    .tasks
-                    .spawn("admin server", admin::serve(listener, routes, shared.tasks.stopping()));
+        match (metrics, &options.secure_metrics) {
+            (None, _) => {}
+            (Some(listener), None) => {
+                let routes = admin::metrics_routes().with_state(shared.clone());
+                tasks.spawn(ADMIN_SERVER, admin::serve(listener, routes, tasks.stopping()));
             }
+            (Some(listener), Some(secure)) => self.serve_secure(listener, secure).await?,
         }
+        if let Some(listener) = health {
+            let routes = admin::health_routes().with_state(shared.clone());
+            tasks.spawn(ADMIN_SERVER, admin::serve(listener, routes, tasks.stopping()));
+        }
+        Ok(())
+    }
+
+    async fn serve_secure(
+        &self,
+        listener: TcpListener,
+        secure: &SecureMetrics,
+    ) -> Result<(), CertificateError> {
+        let (shared, timings) = (&self.shared, self.shared.timings.server);
+        let certificate = match &secure.certificate {
+            None => Certificate::self_signed()?,
+            Some(folder) => {
+                let (clock, interval) = (shared.clock.clone(), timings.certificate);
+                Certificate::of_files(folder, clock, interval).await?
+            }
+        };
+        let routes = admin::secure_metrics_routes(shared).with_state(shared.clone());
+        admin::announce(&listener);
+        let serving = tls::serve(listener, certificate, routes, timings, shared.tasks.stopping());
+        shared.tasks.spawn(ADMIN_SERVER, serving);
         Ok(())
     }
 

@@ -14,6 +14,7 @@ use crate::cluster::ApiError;
 use crate::cluster::config::ConfigError;
 use crate::queue::Stalled;
 use crate::readiness::{LeaseView, Waiting};
+use crate::tls::CertificateError;
 
 pub(crate) const NO_SERVICE: &str = "KUBERNETES_SERVICE_HOST and _PORT are not set";
 pub(crate) const API_ANSWERS: &str = "API server answers";
@@ -21,8 +22,14 @@ pub(crate) const RUNS: &str = "runs";
 pub(crate) const READY: &str = "readyz check passed";
 pub(crate) const NOT_READY: &str = "readyz check failed";
 pub(crate) const TASKS_RUN: &str = "tasks run";
+pub(crate) const NO_CERTIFICATE: &str = "it has no certificate in PEM format";
+pub(crate) const UNAUTHENTICATED: &str =
+    "the request has no bearer token that the API server accepts";
+pub(crate) const NOT_REVIEWED: &str =
+    "cannot check the bearer token at the API server; the cause is in the log of machinist";
 
 const APPLY_CLUSTER_ROLE: &str = "apply the ClusterRole of this version (deploy/)";
+const APPLY_REVIEWS: &str = "grant the rights of deploy/components/secure-metrics";
 const APPLY_LEASE_ROLE: &str = "apply the Role for Leases of this version (deploy/)";
 const APPLY_CRDS: &str = "install it with: machinist crds | kubectl apply -f -";
 
@@ -49,6 +56,13 @@ texts! {
         "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not a valid address: {error}";
     pub(crate) fn cannot_listen(flag: &str, address: &str, cause: &io::Error) =
         "cannot listen on {address}: {cause} ({flag}=0 disables it)";
+    pub(crate) fn cannot_read_certificate(path: &Path, cause: &io::Error) = "cannot read {}: {cause}", path.display();
+    pub(crate) fn bad_certificate(path: &Path, why: &str) = "cannot use {}: {why}", path.display();
+    pub(crate) fn cannot_self_sign(why: &str) = "cannot create a self-signed certificate: {why}";
+    pub(crate) fn certificate_reloaded(folder: &Path) = "reloaded the certificate in {}", folder.display();
+    pub(crate) fn previous_certificate(error: &CertificateError) = "{error}; the previous certificate is still used";
+    pub(crate) fn may_not_get(user: &str, path: &str) =
+        "user {user} may not get {path}; bind it to a ClusterRole that allows get on the nonResourceURL {path}";
     pub(crate) fn not_written(controller: &str) = "not written: controller {controller} does not hold its Lease";
     pub(crate) fn no_target(controller: &str) = "not written: controller {controller} has no target cluster";
     pub(crate) fn recreated(message: &str) = "the object was deleted and recreated: {message}";
@@ -65,6 +79,11 @@ texts! {
     pub(crate) fn lease_task(controller: &str) = "lease of controller {controller}";
     pub(crate) fn controller_task(controller: &str) = "controller {controller}";
     pub(crate) fn queue_works(controller: &str) = "queue of controller {controller} makes progress";
+}
+
+pub(crate) fn cannot_review(path: &str, error: &ApiError) -> String {
+    let cure = if error.is_forbidden() { format!("; {APPLY_REVIEWS}") } else { String::new() };
+    format!("refused a request for {path}: cannot check its bearer token: {error}{cure}")
 }
 
 pub(crate) fn stalled(controller: &str, stalled: &Stalled) -> String {
@@ -198,6 +217,23 @@ mod tests {
         let mut rows: Vec<_> = configs.map(|error| ("stderr", error.to_string())).into();
         let port = io::Error::from(io::ErrorKind::AddrInUse);
         rows.push(("stderr", cannot_listen("--health-addr", ":9440", &port)));
+        let (folder, file) = (Path::new("/certs"), Path::new("/certs/tls.crt"));
+        let unusable = CertificateError::Unusable(file.to_owned(), text(NO_CERTIFICATE));
+        let missing = io::Error::from(io::ErrorKind::NotFound);
+        rows.extend([
+            ("log, stderr", CertificateError::Read(file.to_owned(), missing).to_string()),
+            ("stderr", CertificateError::SelfSigned(text("no random numbers")).to_string()),
+            ("log", certificate_reloaded(folder)),
+            ("log", previous_certificate(&unusable)),
+            ("`/metrics`", text(UNAUTHENTICATED)),
+            ("`/metrics`", may_not_get("system:serviceaccount:ns:name", "/metrics")),
+            ("`/metrics`", text(NOT_REVIEWED)),
+            ("log", cannot_review("/metrics", &ApiError::TimedOut(minute))),
+            (
+                "log",
+                cannot_review("/metrics", &refused(403, "Forbidden", "tokenreviews is forbidden")),
+            ),
+        ]);
         rows.extend(requests.map(|error| ("API request", error.to_string())));
         rows.extend([
             ("API request", not_written("machine")),

@@ -36,6 +36,23 @@ pub struct Timings {
     /// The grace period of reconciles on shutdown. Then leases are released within half of it, and everything else
     /// stops within a fifth.
     pub stop_grace: Duration,
+    pub server: ServerTimings,
+}
+
+/// Timings of an HTTPS server and of the reviews that authorize its requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerTimings {
+    /// A connection whose TLS handshake takes longer is closed.
+    pub handshake: Duration,
+    /// A connection without a complete request header for this long is closed: an unused one, and that of a client that
+    /// sends slowly.
+    pub idle: Duration,
+    /// The certificate's files are read again at most this often.
+    pub certificate: Duration,
+    /// The time limit for authenticating and authorizing a request.
+    pub review: Duration,
+    /// How long the result is used again.
+    pub review_ttl: Duration,
 }
 
 impl Default for Timings {
@@ -56,6 +73,7 @@ impl Default for Timings {
             // As long as API servers usually keep Events: one that still applies is written again.
             event_window: seconds(3600),
             stop_grace: seconds(5),
+            server: ServerTimings::default(),
         }
     }
 }
@@ -78,6 +96,7 @@ impl Timings {
             stall: self.stall.mul_f64(factor),
             event_window: self.event_window.mul_f64(factor),
             stop_grace: self.stop_grace.mul_f64(factor),
+            server: self.server.scaled(factor),
         }
     }
 
@@ -89,6 +108,33 @@ impl Timings {
     /// The time between two renewals: client-go's RetryPeriod.
     pub(crate) fn lease_retry(&self) -> Duration {
         self.lease * 2 / 15
+    }
+}
+
+/// As controller-runtime, whose timeout of a review is Prometheus' timeout of a scrape, too. `idle` is longer than the
+/// usual time between two scrapes.
+impl Default for ServerTimings {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self {
+            handshake: seconds(10),
+            idle: seconds(90),
+            certificate: seconds(10),
+            review: seconds(10),
+            review_ttl: seconds(60),
+        }
+    }
+}
+
+impl ServerTimings {
+    fn scaled(self, factor: f64) -> Self {
+        Self {
+            handshake: self.handshake.mul_f64(factor),
+            idle: self.idle.mul_f64(factor),
+            certificate: self.certificate.mul_f64(factor),
+            review: self.review.mul_f64(factor),
+            review_ttl: self.review_ttl.mul_f64(factor),
+        }
     }
 }
 

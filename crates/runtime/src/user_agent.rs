@@ -11,6 +11,8 @@ impl UserAgent {
     pub const CACHE: Self = Self("cache");
     /// Leader election.
     pub const LEASE: Self = Self("lease");
+    /// Reviews of the tokens that scrapes have.
+    pub const METRICS: Self = Self("metrics");
     /// Waiting for the API server, and discovery.
     pub const START: Self = Self("start");
 

@@ -2,23 +2,28 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// A process that is there answers at once, or as soon as it gets a core; one that is paused never does.
-const LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 pub async fn get(address: SocketAddr, path: &str) -> Result<(u16, String)> {
-    let exchange = async {
-        let mut stream = TcpStream::connect(address).await?;
-        let request =
-            format!("GET {path} HTTP/1.1\r\nHost: machinist\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).await?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await?;
-        anyhow::Ok(answer)
-    };
-    let answer = tokio::time::timeout(LIMIT, exchange).await.context("no answer in time")??;
+    let exchange = async { exchange(TcpStream::connect(address).await?, path, "").await };
+    tokio::time::timeout(LIMIT, exchange).await.context("no answer in time")?
+}
+
+/// Each header ends with a line break.
+pub(crate) async fn exchange(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    path: &str,
+    headers: &str,
+) -> Result<(u16, String)> {
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: machinist\r\nConnection: close\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
     let (head, body) = answer.split_once("\r\n\r\n").context("not HTTP")?;
     let code = head.split(' ').nth(1).context("no status")?.parse()?;
     Ok((code, body.to_owned()))

@@ -12,6 +12,7 @@ pub mod faults;
 pub mod fuzz;
 mod go_module;
 pub mod http;
+pub mod https;
 pub mod imds;
 pub mod kubectl;
 pub mod lease;

@@ -37,7 +37,7 @@ pub(crate) fn controllers(lease: Option<Duration>) -> RuntimeSubject {
         let usual = timings();
         let timings = Timings { lease: lease.unwrap_or(usual.lease), ..usual };
         let controllers = &["machine", "machineset", "nodelink"];
-        let setup = Setup::new(controllers, timings, machine_timings());
+        let setup = Setup::new(controllers, &timings, machine_timings());
         let setup = Setup { leader_elect: Some(lease.is_some()), ..setup };
         let (manager, controllers) = setup.process(&launch)?;
         Ok(manager.run(controllers, CancellationToken::new()).await?)

@@ -49,7 +49,7 @@ impl<'a> Setup<'a> {
     /// These controllers, without leases.
     pub(crate) fn new(
         controllers: &'a [&'a str],
-        timings: Timings,
+        timings: &Timings,
         machines: MachineTimings,
     ) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl<'a> Setup<'a> {
             identity: format!("test-{:x}", fastrand::u64(..)),
             workers: None,
             migration: None,
-            timings,
+            timings: *timings,
             machines,
         }
     }
@@ -74,6 +74,7 @@ impl<'a> Setup<'a> {
             workers: self.workers(),
             dry_run: false,
             metrics_address: "0".to_owned(),
+            secure_metrics: None,
             health_address: "0".to_owned(),
         };
         let timings = self.timings;

@@ -4,6 +4,7 @@ pub mod config;
 mod connection;
 mod error;
 mod live;
+mod review;
 mod session;
 pub(crate) mod status;
 pub(crate) mod wait;

@@ -106,7 +106,7 @@ impl Session {
     }
 
     /// Sends a request and reads the whole response. A write only for [`crate::writer`], which checks lease, dry run
-    /// and preconditions.
+    /// and preconditions; a body that is no write only for [`super::review`].
     pub(crate) async fn exchange(
         &self,
         method: Method,

@@ -1,5 +1,6 @@
-//! Sends writes; nothing else calls [`Session::exchange`] with a body. Nothing is sent without the lease (if one is
-//! needed) nor in a dry run; no write outlasts the lease; every write leaves one audit line.
+//! Sends writes; nothing else calls [`Session::exchange`] with a body, except for reviews, which store nothing. Nothing
+//! is sent without the lease (if one is needed) nor in a dry run; no write outlasts the lease; every write leaves one
+//! audit line.
 
 use std::fmt::Display;
 use std::sync::Arc;

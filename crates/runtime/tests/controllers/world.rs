@@ -91,6 +91,7 @@ impl ToyWorld {
             workers: HashMap::new(),
             dry_run: false,
             metrics_address: "0".to_owned(),
+            secure_metrics: None,
             health_address: "0".to_owned(),
         }
     }

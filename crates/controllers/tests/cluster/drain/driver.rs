@@ -61,6 +61,7 @@ impl Process {
             workers: HashMap::new(),
             dry_run: false,
             metrics_address: "0".to_owned(),
+            secure_metrics: None,
             health_address: "0".to_owned(),
         };
         let (target, clock) = (Some(cluster.clone()), Arc::new(SystemClock));

@@ -17,7 +17,7 @@ use crate::process::Process;
 /// Starts the controllers.
 fn run(world: &DrainWorld) -> Result<Process> {
     let machines = MachineTimings { creation: Duration::from_secs(3600), ..timings() };
-    let setup = Setup::new(&["machine", "nodelink"], Timings::default(), machines);
+    let setup = Setup::new(&["machine", "nodelink"], &Timings::default(), machines);
     // One that waited in a drain would hold up everything else.
     Process::start(Setup { workers: Some(1), ..setup }, &world.launch())
 }

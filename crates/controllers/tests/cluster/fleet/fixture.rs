@@ -53,7 +53,7 @@ impl Fleet {
         served: Served,
     ) -> Result<Self> {
         let controllers = &["machine", "machineset", "nodelink"];
-        let setup = Setup::new(controllers, timings(), machine_timings());
+        let setup = Setup::new(controllers, &timings(), machine_timings());
         let fixture = Fixture::on(control_plane, test, served, setup).await?;
         Ok(Self(fixture.with_cloud(SPEED).await?))
     }

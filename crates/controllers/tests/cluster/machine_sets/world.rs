@@ -31,7 +31,7 @@ fn timings() -> Timings {
 /// A world in which the MachineSet controller needs no lease.
 pub(crate) async fn start(test: &str, served: Served) -> Result<Fixture> {
     let machines = MachineTimings::default().scaled(0.05);
-    Fixture::new(test, served, Setup::new(&["machineset"], timings(), machines)).await
+    Fixture::new(test, served, Setup::new(&["machineset"], &timings(), machines)).await
 }
 
 /// The same on an API server of its own.
@@ -41,7 +41,7 @@ pub(crate) async fn start_on(
     served: Served,
 ) -> Result<Fixture> {
     let machines = MachineTimings::default().scaled(0.05);
-    let setup = Setup::new(&["machineset"], timings(), machines);
+    let setup = Setup::new(&["machineset"], &timings(), machines);
     Fixture::on(control_plane, test, served, setup).await
 }
 

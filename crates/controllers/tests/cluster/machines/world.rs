@@ -25,7 +25,7 @@ pub(crate) fn timings() -> MachineTimings {
 
 /// A world in which OpenShift's authority over Machines is ignored.
 pub(crate) async fn start(test: &str, served: Served) -> Result<Fixture> {
-    let setup = Setup::new(&["machine", "nodelink"], Timings::default(), timings());
+    let setup = Setup::new(&["machine", "nodelink"], &Timings::default(), timings());
     Fixture::new(test, served, setup).await?.with_cloud(1.0).await
 }
 

@@ -1,5 +1,7 @@
 use machinist_domain::texts;
 
+pub(crate) const NEEDS_METRICS_SECURE: &str = "--metrics-cert-dir needs --metrics-secure";
+
 texts! {
     pub(crate) fn unknown_controller(name: &str, known: &[&str]) =
         "--controllers: no controller {name:?}; valid names are all, {}", known.join(", ");
@@ -24,6 +26,7 @@ mod tests {
         let rows = [
             unknown_controller("foo", &["annotator", "machine"]),
             unknown_platform("asw", &["auto", "aws", "none", "sim"]),
+            NEEDS_METRICS_SECURE.to_owned(),
             not_selected("machine"),
             needs_nodes("machine"),
             needs_provider("machine"),

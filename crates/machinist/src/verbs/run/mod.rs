@@ -71,6 +71,7 @@ pub async fn run(
     {
         return Err(exit::usage(messages::not_selected(name)));
     }
+    let secure_metrics = arguments.secure_metrics().map_err(exit::usage)?;
     let flags = ClusterFlags {
         control: arguments.control_kubeconfig.clone(),
         target: arguments.target_kubeconfig.clone(),
@@ -106,6 +107,7 @@ pub async fn run(
         workers: arguments.workers.iter().cloned().collect(),
         dry_run: arguments.dry_run,
         metrics_address: arguments.metrics_bind_address.clone(),
+        secure_metrics,
         health_address: arguments.health_addr.clone(),
     };
     let manager = Manager::new(control, target, options, Arc::new(SystemClock), timings);

@@ -16,6 +16,7 @@ mod playground;
 mod quiet;
 mod refusals;
 mod rights;
+mod secure_metrics;
 mod staleness;
 mod start_up;
 pub(crate) mod support;

@@ -109,6 +109,7 @@ fn driver_of<C: Controller>(controller: C, cluster: &Cluster) -> Driver<C> {
         workers: HashMap::new(),
         dry_run: false,
         metrics_address: "0".to_owned(),
+        secure_metrics: None,
         health_address: "0".to_owned(),
     };
     let (clock, timings) = (Arc::new(ManualClock::default()), Timings::default());

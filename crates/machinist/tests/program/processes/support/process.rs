@@ -62,11 +62,16 @@ impl Process {
             .envs(variable);
         let process = launch.start()?;
         let [first, second] = process.addresses().await?;
-        let healthy = poll::eventually(PATIENCE, "an answer", || async {
-            Ok(http::get(first, "/healthz").await?.0 == 200)
+        // Metrics may be served over TLS only.
+        let (health, metrics) = poll::eventually(PATIENCE, "an answer", || async {
+            for (health, metrics) in [(first, second), (second, first)] {
+                if http::get(health, "/healthz").await.is_ok_and(|(code, _)| code == 200) {
+                    return Ok((health, metrics));
+                }
+            }
+            anyhow::bail!("neither address serves probes")
         })
         .await?;
-        let (health, metrics) = if healthy { (first, second) } else { (second, first) };
         Ok(Self { inner: process, health, metrics })
     }
 
@@ -103,6 +108,11 @@ impl Process {
             Ok(())
         })
         .await
+    }
+
+    /// Where it serves metrics.
+    pub(crate) fn metrics_address(&self) -> SocketAddr {
+        self.metrics
     }
 
     /// Where it serves probes.
