@@ -155,3 +155,6 @@ impl Gateway {
         Ok(Some(answer?))
     }
 }
+
+#[cfg(test)]
+mod tests;
