@@ -97,3 +97,6 @@ fn failure(error: &WriteError) -> Failure {
         None => failure,
     }
 }
+
+#[cfg(test)]
+mod tests;

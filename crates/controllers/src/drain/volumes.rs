@@ -135,3 +135,23 @@ impl Attachments {
         Ok(volumes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use machinist_runtime::clock::ManualClock;
+    use machinist_runtime::cluster::Cluster;
+    use machinist_runtime::timings::Timings;
+    use machinist_runtime::user_agent::UserAgent;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn no_list_is_kept_after_the_last_call() {
+        let clock: SharedClock = Arc::<ManualClock>::default();
+        let cluster = Cluster::absent(&Timings::default()).unwrap();
+        let attachments = Attachments::new(cluster.session(UserAgent::of("test")), clock);
+        let (one, other) = tokio::join!(attachments.by_node(), attachments.by_node());
+        assert!(one.is_err() && other.is_err(), "the cluster does not answer");
+        assert!(attachments.latest.lock().await.is_none());
+    }
+}

@@ -156,3 +156,6 @@ impl Gateway {
         Ok(Some(answer?))
     }
 }
+
+#[cfg(test)]
+mod tests;

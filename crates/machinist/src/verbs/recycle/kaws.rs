@@ -79,7 +79,7 @@ impl Surroundings {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::{Command, CommandFactory, Parser};
 
     use super::*;
 
@@ -125,6 +125,21 @@ mod tests {
         let config = here.join(NAME);
         let line = format!("recycle --config {} search -s x", config.display());
         assert_eq!(read(&line, &from), of_the_folder);
+    }
+
+    #[test]
+    fn the_variables_of_kaws_set_what_flags_leave_open() {
+        let line = Line::command();
+        let variable = |command: &Command, id: &str| {
+            let mut flags = command.get_arguments();
+            let flag = flags.find(|flag| flag.get_id() == id)?;
+            Some(flag.get_env()?.to_string_lossy().into_owned())
+        };
+        assert_eq!(variable(&line, "kubeconfig").as_deref(), Some("KAWS_KUBECONFIG"));
+        for verb in ["search", "watch"] {
+            let command = line.find_subcommand(verb).unwrap();
+            assert_eq!(variable(command, "namespace").as_deref(), Some("KAWS_NAMESPACE"), "{verb}");
+        }
     }
 
     #[test]

@@ -209,6 +209,21 @@ async fn invalid_spec_is_reported_without_a_call() {
 }
 
 #[tokio::test]
+async fn failed_creation_is_recorded_beside_the_stored_launch() {
+    let field = Field::new().await;
+    let machine = field.prepared(&json!({})).await;
+    field.front().inject(Rule::next("RunInstances", Effect::NoCapacity));
+    let error = field.cloud.create(&machine).await.unwrap_err();
+    let now = jiff::Timestamp::UNIX_EPOCH;
+    let recorded = field.cloud.failed_status(&machine.status, &error.message, now).unwrap();
+    let failed = json!([{ "type": "MachineCreation", "status": "False",
+        "reason": "MachineCreationFailed", "message": error.message,
+        "lastTransitionTime": "1970-01-01T00:00:00Z" }]);
+    assert_eq!(recorded.0["conditions"], failed);
+    assert_eq!(recorded.0["launch"], machine.status.0["launch"]);
+}
+
+#[tokio::test]
 async fn next_attempt_uses_another_zone_after_missing_capacity() {
     let field = Field::new().await;
     let mut machine = field.prepared(&json!({})).await;

@@ -1,3 +1,4 @@
+mod follower;
 mod pauses;
 mod refusals;
 mod restored;

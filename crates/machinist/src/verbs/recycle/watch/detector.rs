@@ -157,3 +157,38 @@ fn spec(region: Option<&str>, arguments: &WatchArguments) -> anyhow::Result<Even
     });
     serde_json::from_value(spec).context("flags").context(Usage)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        watch: WatchArguments,
+    }
+
+    fn read(flags: &str) -> EventRecyclerSpec {
+        let words = ["watch"].into_iter().chain(flags.split_whitespace());
+        spec(None, &Line::try_parse_from(words).unwrap().watch).unwrap()
+    }
+
+    fn reporters(spec: EventRecyclerSpec) -> Option<Vec<String>> {
+        spec.matching.unwrap().reporters
+    }
+
+    #[test]
+    fn nodes_count_and_hosts_are_not_trusted_unless_flags_say_so() {
+        let usual = read("");
+        assert_eq!((usual.count_by, usual.max_per_object), (Some(CountBy::Nodes), Some(10)));
+        assert_eq!((usual.trust_event_host, reporters(usual)), (Some(false), None));
+        let flags =
+            "--count-by=events --max-per-object=3 --trust-event-host --reporter=a --reporter=b";
+        let flagged = read(flags);
+        assert_eq!((flagged.count_by, flagged.max_per_object), (Some(CountBy::Events), Some(3)));
+        let both = vec!["a".to_owned(), "b".to_owned()];
+        assert_eq!((flagged.trust_event_host, reporters(flagged)), (Some(true), Some(both)));
+    }
+}
