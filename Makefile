@@ -64,7 +64,7 @@ bench: tools ## benchmarks, into target/bench/*.json
 
 .PHONY: crash
 crash: tools ## every crash point with every fault (`make test` runs a sample)
-	MACHINIST_CRASH=all $(CARGO) test $(CARGO_FLAGS) --workspace --test crash -- --nocapture $(ARGS)
+	GOGC=400 MACHINIST_CRASH=all $(CARGO) test $(CARGO_FLAGS) --workspace --test crash -- --nocapture $(ARGS)
 
 # Not in release: that would compile for longer than it runs.
 .PHONY: explore

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use machinist_domain::texts;
 
 pub(crate) const REQUIRED: &str = "is required";
-pub(crate) const NO_IMAGE: &str = "is required, or ami.filters";
+pub(crate) const NO_IMAGE: &str = "is required unless ami.filters is set";
 pub(crate) const TYPE: &str = "must be a type of EC2, such as m6i.large";
 pub(crate) const SECOND_ROOT: &str =
     "must have a deviceName: only the root volume may have none, and another entry has none";
@@ -23,9 +23,9 @@ pub(crate) const NEGATIVE: &str = "must be 0 to 2147483647";
 pub(crate) const NO_SECURITY_GROUP: &str = "must have an id or filters";
 pub(crate) const DEVICE: &str = "must be a device such as /dev/xvdb";
 pub(crate) const NO_IOPS: &str = "is required by io1 and io2";
-pub(crate) const KEY: &str = "must be the id or an alias of a key";
-pub(crate) const KEY_ARN: &str = "must be the ARN of a key or of an alias";
-pub(crate) const GP3_ONLY: &str = "is for gp3 only";
+pub(crate) const KEY: &str = "must be the id, ARN or alias of a KMS key, such as alias/NAME";
+pub(crate) const KEY_ARN: &str =
+    "must be the ARN of a KMS key or alias, such as arn:aws:kms:REGION:ACCOUNT:key/ID";
 pub(crate) const NO_RESERVATION: &str = "CapacityBlock needs a capacityReservationId";
 pub(crate) const SPOT_RESERVATION: &str = "a spot instance cannot use a capacity reservation; \
     remove capacityReservationId, or marketType Spot and spotMarketOptions";
@@ -47,9 +47,12 @@ texts! {
     pub(crate) fn id(prefix: &str) = "must be {prefix}- and 8 or 17 hex digits";
     pub(crate) fn between(least: impl Display, most: impl Display) = "must be {least} to {most}";
     pub(crate) fn longest(characters: usize) = "must have at most {characters} characters";
-    pub(crate) fn too_many(most: usize) = "there may be {most} at most";
+    pub(crate) fn too_many(most: usize) = "must have at most {most} tags";
+    pub(crate) fn gp3_only(kind: &str) =
+        "needs volumeType gp3 (got {kind:?}); remove it, or change the type";
     pub(crate) fn spot_options(market: &str) = "{market} cannot go with spotMarketOptions";
     pub(crate) fn got(wrong: &str, value: impl Display) = "{wrong} (got {value})";
+    pub(crate) fn got_length(wrong: &str, length: usize) = "{wrong} (got {length} characters)";
 }
 
 /// `must be A, B or C, or left out`.

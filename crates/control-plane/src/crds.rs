@@ -30,13 +30,15 @@ pub(crate) async fn install(client: Client, yaml: &str) -> Result<()> {
 
 fn parse(yaml: &str) -> Result<Vec<CustomResourceDefinition>> {
     let documents: Vec<Option<Value>> =
-        serde_saphyr::from_multiple(yaml).with_context(|| messages::not_a_crd(1))?;
-    let documents = documents.into_iter().flatten().enumerate();
-    documents
-        .map(|(index, document)| {
-            serde_json::from_value(document).with_context(|| messages::not_a_crd(index + 1))
-        })
-        .collect()
+        serde_saphyr::from_multiple(yaml).context(messages::CRDS_NOT_YAML)?;
+    let mut definitions = Vec::new();
+    for (index, document) in documents.into_iter().enumerate() {
+        let Some(document) = document else { continue };
+        let kind = document["kind"].as_str().unwrap_or_default().to_owned();
+        let definition = serde_json::from_value(document);
+        definitions.push(definition.with_context(|| messages::not_a_crd(index + 1, &kind))?);
+    }
+    Ok(definitions)
 }
 
 async fn wait_established(api: &Api<CustomResourceDefinition>, name: &str) -> Result<()> {

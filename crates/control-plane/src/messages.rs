@@ -23,6 +23,7 @@ pub(crate) const DOWNLOAD_OFF: &str = "disabled by MACHINIST_DOWNLOAD=off";
 pub(crate) const ALWAYS_BUILT: &str = "kwok is built: its stage files come with the Go module";
 pub(crate) const NO_ROOTS: &str = "no CA certificates found on this machine; install them";
 pub(crate) const NO_GO: &str = "cannot run go; install Go 1.26 or newer (https://go.dev/dl)";
+pub(crate) const CRDS_NOT_YAML: &str = "the CRD manifests are not valid YAML";
 pub(crate) const NOT_SERVING: &str = "its log does not report that it serves clients";
 
 texts! {
@@ -42,7 +43,9 @@ texts! {
     fn bad_url(url: &str) = "{url:?} is not a URL; see MACHINIST_KUBERNETES_URL and MACHINIST_ETCD_URL";
     fn no_answer(url: &str, limit: Duration) = "{url}: no answer within {limit:?}";
     fn bad_status(url: &str, status: StatusCode) = "{url}: the server answered {status}";
-    fn too_many_redirects(url: &str) = "{url}: too many redirects";
+    fn too_many_redirects(url: &str) =
+        "{url}: too many redirects; set MACHINIST_KUBERNETES_URL or MACHINIST_ETCD_URL to a mirror, or \
+         MACHINIST_DOWNLOAD=off to build it with Go";
     fn no_checksum(url: &str, file: &str) = "{url}: has no SHA-256 checksum of {file}";
     fn wrong_checksum(url: &str, expected: &str, actual: &str) =
         "{url}: wrong checksum: expected {expected}, got {actual}; the file was deleted";
@@ -54,7 +57,8 @@ texts! {
         "{name} is not ready after {limit:?} ({why:#}); the end of its log:\n{log}";
     fn no_port(tries: u32) = "no free port on 127.0.0.1 after {tries} tries";
     fn no_shell(error: &std::io::Error) = "cannot run sh: {error}";
-    fn not_a_crd(document: usize) = "document {document} is not a CustomResourceDefinition";
+    fn not_a_crd(document: usize, kind: &str) =
+        "document {document} of the CRD manifests is not a valid CustomResourceDefinition (kind {kind:?})";
     fn not_established(crd: &str, limit: Duration) =
         "CustomResourceDefinition {crd} is not established after {limit:?}";
 }
@@ -82,13 +86,14 @@ mod tests {
         let folder = Path::new("/opt/kubebuilder/bin");
         let file = Path::new("/cache/control-plane/kubernetes-1.36.3-linux-amd64/kube-apiserver");
         let url = "https://github.com/etcd-io/etcd/releases/download/v3.6.8/etcd.tar.gz";
+        let server = "https://dl.k8s.io/v1.36.3/bin/linux/amd64/kube-apiserver";
         let (binary, log) = (Binary::KubeApiserver, "bind: address already in use");
         let late = anyhow::Error::msg(no_answer("/readyz", Duration::from_secs(3)));
         let failed = go_failed("build", "exit status: 1", &["missing go.sum entry"]);
         let places = [
             tried("KUBEBUILDER_ASSETS", NO_ASSETS),
             tried("cache", not_cached(file)),
-            tried("download", no_answer(url, Duration::from_secs(10))),
+            tried("download", no_answer(server, Duration::from_secs(10))),
             tried("Go build", NO_GO),
         ];
         vec![
@@ -106,7 +111,8 @@ mod tests {
             no_port(200),
             cannot("create", "a certificate"),
             no_shell(&std::io::ErrorKind::NotFound.into()),
-            not_a_crd(2),
+            CRDS_NOT_YAML.to_owned(),
+            not_a_crd(2, "Service"),
             cannot("apply", "machines.machine.openshift.io"),
             not_established("machines.machine.openshift.io", Duration::from_secs(30)),
         ]

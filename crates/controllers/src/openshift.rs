@@ -4,6 +4,7 @@
 //! The annotator counts as running while its Lease changes, measured by our clock. In the first list no change was seen
 //! yet, so there `renewTime` is compared with our time.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -34,6 +35,8 @@ pub struct OpenShift {
     definitions: Arc<Cache<CustomResourceDefinitions>>,
     first_list: Arc<FirstList>,
     discovery: Arc<Discovery>,
+    /// Keys of CRDs, which every reconcile needs, in the cache.
+    keys: Arc<Mutex<HashMap<Resource, ObjectKey>>>,
     warned: Arc<AtomicBool>,
 }
 
@@ -44,6 +47,7 @@ impl OpenShift {
             definitions: shared.caches.open(&shared.control, Scope::All, definitions),
             first_list: Arc::new(FirstList::new(shared.timings.request)),
             discovery: Arc::new(Discovery::new(shared)),
+            keys: Arc::default(),
             warned: Arc::default(),
         }
     }
@@ -56,7 +60,7 @@ impl OpenShift {
     /// Whether this kind is served.
     pub(crate) async fn serves(&self, resource: Resource) -> Result<bool, Unreadable> {
         match self.first_list.of(&self.definitions).await {
-            Ok(()) => Ok(self.definitions.get(&key(resource)).is_some()),
+            Ok(()) => Ok(self.definitions.get(&self.key(resource)).is_some()),
             Err(error) if error.is_forbidden() => {
                 if !self.warned.swap(true, Ordering::Relaxed) {
                     warn!(%error, "using discovery instead of CustomResourceDefinitions");
@@ -75,17 +79,18 @@ impl OpenShift {
         resource: Resource,
         listener: impl Fn() + Send + Sync + 'static,
     ) {
-        let key = key(resource);
+        let key = self.key(resource);
         self.definitions.subscribe(move |change| {
             if *change.key == key && change.before.is_none() && change.after.is_some() {
                 listener();
             }
         });
     }
-}
 
-fn key(resource: Resource) -> ObjectKey {
-    ObjectKey::new("", resource.crd_name())
+    fn key(&self, resource: Resource) -> ObjectKey {
+        let mut keys = self.keys.lock();
+        keys.entry(resource).or_insert_with(|| ObjectKey::new("", resource.crd_name())).clone()
+    }
 }
 
 /// OpenShift's own annotator, observed by its Lease.

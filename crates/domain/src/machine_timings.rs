@@ -5,7 +5,8 @@ use std::time::Duration;
 /// Durations of the controllers that manage Machines and drain Nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MachineTimings {
-    /// The creation timeout: `Ready=False` with `CreationTimedOut`; the creation continues.
+    /// After this time a creation is reported as slow: Event `CreationTimedOut`, severity Warning of `Ready`. It
+    /// continues.
     pub creation: Duration,
     /// The poll interval for an instance that is created or terminated.
     pub poll: Duration,

@@ -1,5 +1,6 @@
 //! Texts that several controllers share.
 
+use std::any::type_name;
 use std::time::Duration;
 
 use crate::machine::MachineAuthority;
@@ -30,6 +31,21 @@ pub fn capitalized(text: &str) -> String {
     }
 }
 
+/// An error of serde without the names of Rust's types.
+pub fn without_rust_types(error: &str) -> String {
+    let names = [
+        type_name::<i32>(),
+        type_name::<i64>(),
+        type_name::<u8>(),
+        type_name::<u16>(),
+        type_name::<u32>(),
+        type_name::<u64>(),
+    ];
+    names.iter().fold(error.to_owned(), |text, name| {
+        text.replace(&format!("expected {name}"), "expected a whole number")
+    })
+}
+
 /// A duration such as `90s`, `10m` or `2h`.
 pub fn span(time: Duration) -> String {
     match time.as_secs() {
@@ -52,6 +68,15 @@ mod tests {
         assert_eq!(capitalized("i-123 is gone"), "i-123 is gone");
         assert_eq!(capitalized("EC2 refused"), "EC2 refused");
         assert_eq!(capitalized(""), "");
+    }
+
+    #[test]
+    fn errors_name_no_rust_types() {
+        let error = serde_json::from_str::<i32>("\"x\"").unwrap_err().to_string();
+        let expected = "invalid type: string \"x\", expected a whole number at line 1 column 3";
+        assert_eq!(without_rust_types(&error), expected);
+        let error = serde_json::from_str::<u32>("-1").unwrap_err().to_string();
+        assert!(without_rust_types(&error).contains("expected a whole number"), "{error}");
     }
 
     #[test]

@@ -101,7 +101,8 @@ pub struct RunArguments {
     /// Kubeconfig of the cluster with the objects, or "in-cluster". Default: one cluster, selected as kubectl does.
     #[arg(long, value_name = "PATH")]
     pub(crate) control_kubeconfig: Option<String>,
-    /// Kubeconfig of the cluster with the Nodes, "in-cluster" or "none".
+    /// Kubeconfig of the cluster with the Nodes, "in-cluster" or "none". Required with --control-kubeconfig, and only
+    /// then.
     #[arg(long, value_name = "PATH")]
     pub(crate) target_kubeconfig: Option<String>,
     /// Interval of the full resync, with jitter.

@@ -8,7 +8,7 @@ texts! {
     pub(crate) fn too_short(minimum: Duration) = "must be at least {minimum:?}";
     pub(crate) fn too_long(maximum: Duration) = "must be at most {maximum:?}";
     pub(crate) fn worker_count(value: &str) = "N must be a positive number (got {value:?})";
-    pub(crate) fn not_a_bool(value: &str) = "{value:?} is neither true nor false";
+    pub(crate) fn not_a_bool(value: &str) = "{NOT_A_GATE} (got {value:?})";
     pub(crate) fn no_manifests(folder: &str) = "{folder}: the folder has no *.yaml, *.yml or *.json";
     pub(crate) fn duplicate_key(key: &str) = "duplicate key {key:?}";
 }

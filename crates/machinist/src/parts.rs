@@ -17,7 +17,9 @@ struct InstanceTypeMetrics(Family<Labels<1>, Counter>);
 
 impl MetricSet for InstanceTypeMetrics {
     fn register(registry: &mut Registry) -> Self {
-        Self(registry.add("instance_type_looks", "Lookups of instance types"))
+        Self(
+            registry.add("instance_type_looks", "Lookups of instance types, by result (hit, miss)"),
+        )
     }
 }
 

@@ -16,9 +16,8 @@ use crate::wire::{CreateInstance, Refusal};
 pub(crate) const CLOUD: &str = "the simulated cloud";
 
 pub(crate) const REQUIRED: &str = "is required";
-pub(crate) const REGION: &str = "must be a name without slashes";
-pub(crate) const ROOT_VOLUME: &str = "must be at least 1";
-pub(crate) const DATA_VOLUME: &str = "must be at least 1, or left out";
+pub(crate) const ROOT_VOLUME: &str = "must be at least 1 (got 0)";
+pub(crate) const DATA_VOLUME: &str = "must be at least 1, or left out (got 0)";
 pub(crate) const NO_ENDPOINT: &str =
     "the simulated cloud has no endpoint; set MACHINIST_SIM_ENDPOINT";
 pub(crate) const DIED: &str = "the host failed";
@@ -34,6 +33,7 @@ pub(crate) const NODE_READY: &str = "kubelet is posting ready status";
 pub(crate) const NODE_SILENT: &str = "Kubelet stopped posting node status.";
 
 texts! {
+    pub(crate) fn bad_region(region: &str) = "must be a name without slashes (got {region:?})";
     pub(crate) fn choice(known: &[&str]) = "must be one of {}", known.join(", ");
     pub(crate) fn no_token(secret: &ObjectKey) = "Secret {secret} has no key \"token\"";
     pub(crate) fn foreign_instance(id: &str, owner: &str) = "instance {id} belongs to the Machine with uid {owner}";
@@ -86,7 +86,7 @@ mod tests {
         let error = serde_json::from_str::<bool>("1").unwrap_err();
         let mut rows = vec![
             ("provider spec", "instanceType", REQUIRED.to_owned()),
-            ("provider spec", "region", REGION.to_owned()),
+            ("provider spec", "region", bad_region("a/b")),
             ("provider spec", "zone", choice(&ZONES)),
             ("provider spec", "rootVolumeGiB", ROOT_VOLUME.to_owned()),
             ("provider spec", "dataVolumeGiB", DATA_VOLUME.to_owned()),

@@ -85,7 +85,7 @@ impl SimMachineProviderConfig {
         let bad_zone = self.zone.as_deref().is_some_and(|zone| !types::ZONES.contains(&zone));
         let rules = [
             (bad_type, "instanceType", messages::choice(&names)),
-            (bad_region, "region", messages::REGION.to_owned()),
+            (bad_region, "region", messages::bad_region(&self.region)),
             (bad_zone, "zone", messages::choice(&types::ZONES)),
             (self.root_volume_gib == 0, "rootVolumeGiB", messages::ROOT_VOLUME.to_owned()),
             (self.data_volume_gib == Some(0), "dataVolumeGiB", messages::DATA_VOLUME.to_owned()),

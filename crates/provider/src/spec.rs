@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use machinist_domain::messages::without_rust_types;
 use machinist_domain::shape::Shape;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -76,7 +77,7 @@ pub fn read<T: DeserializeOwned>(spec: &RawValue) -> Result<T, Problem> {
         let text = error.to_string();
         // The position in the line does not help: the spec is not a file.
         let words = text.rsplit_once(" at line ").map_or(text.as_str(), |(words, _)| words);
-        Problem::at(unreadable_path::<T>(spec), words)
+        Problem::at(unreadable_path::<T>(spec), without_rust_types(words))
     })
 }
 
@@ -137,11 +138,11 @@ mod tests {
             (r#"{"disks":5}"#, "disks: invalid type: integer `5`, expected a sequence"),
             (
                 r#"{"x":[1],"disks":[{},{"sizes":[1,2," at line 9"]}]}"#,
-                "disks[1].sizes[2]: invalid type: string \" at line 9\", expected u8",
+                "disks[1].sizes[2]: invalid type: string \" at line 9\", expected a whole number",
             ),
             (
                 r#"{"disks":[{"sizes":[-1]}]}"#,
-                "disks[0].sizes[0]: invalid value: integer `-1`, expected u8",
+                "disks[0].sizes[0]: invalid value: integer `-1`, expected a whole number",
             ),
             (r#"{"disks":[],"disks":[]}"#, "duplicate field `disks`"),
         ];

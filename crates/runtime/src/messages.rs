@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use machinist_api::resource::Resource;
+use machinist_api::resource::{CONFIG_MAPS, LEASES, Resource, SECRETS};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::texts;
 
@@ -31,7 +31,7 @@ pub(crate) const NOT_REVIEWED: &str =
 const APPLY_CLUSTER_ROLE: &str = "apply the ClusterRole of this version (deploy/)";
 const APPLY_REVIEWS: &str = "grant the rights of deploy/components/secure-metrics";
 const APPLY_LEASE_ROLE: &str = "apply the Role for Leases of this version (deploy/)";
-const APPLY_CRDS: &str = "install it with: machinist crds | kubectl apply -f -";
+const READ_RBAC: &str = "grant it with a Role (docs/start/install.md#rbac)";
 
 impl Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,8 +73,8 @@ texts! {
         "task \"{task}\" panicked: {message}; the process ends, because only a restart continues the task; \
          report this bug with the log";
     pub(crate) fn fetch_panicked(objects: usize, message: &str) =
-        "the provider panicked when {objects} objects were described, which stay unknown: {message}; this is a bug \
-         of the provider";
+        "a provider panicked while it described {objects} objects (their state stays unknown): {message}; report \
+         this bug of the provider";
     pub(crate) fn cache_task(resource: Resource) = "cache of {resource}";
     pub(crate) fn lease_task(controller: &str) = "lease of controller {controller}";
     pub(crate) fn controller_task(controller: &str) = "controller {controller}";
@@ -102,12 +102,24 @@ pub(crate) fn stalled(controller: &str, stalled: &Stalled) -> String {
     }
 }
 
+/// The one definition, and not all of them: on OpenShift those of Machines and MachineSets are OpenShift's own.
+fn apply_crd(resource: Resource) -> String {
+    format!("apply deploy/crds/{}_{}.yaml", resource.group, resource.plural)
+}
+
+/// A ClusterRole grants nothing that is granted by name in single namespaces.
+fn grant(resource: Resource) -> &'static str {
+    if [SECRETS, CONFIG_MAPS, LEASES].contains(&resource) { READ_RBAC } else { APPLY_CLUSTER_ROLE }
+}
+
 pub(crate) fn waits_for(what: &Waiting) -> String {
     match what {
-        Waiting::Served(resource) => format!("waits for {}", resource.crd_name()),
+        Waiting::Served(resource) => {
+            format!("waits for {}: not known yet whether it is served", resource.crd_name())
+        }
         Waiting::Missing(resource) => {
-            let crd = resource.crd_name();
-            format!("waits for {crd}: the CustomResourceDefinition is missing; {APPLY_CRDS}")
+            let (crd, apply) = (resource.crd_name(), apply_crd(*resource));
+            format!("waits for {crd}: the CustomResourceDefinition is missing; {apply}")
         }
         Waiting::Forbidden(resource, error) => {
             format!("waits for {}: {error}; {APPLY_CLUSTER_ROLE}", resource.crd_name())
@@ -158,9 +170,9 @@ pub(crate) fn cache(resource: Resource, state: &CacheState, not_served: bool) ->
     if let Some(error) = &state.trouble {
         text = format!("{text}; its last list or watch failed: {error}");
         if error.is_forbidden() {
-            text = format!("{text}; {APPLY_CLUSTER_ROLE}");
+            text = format!("{text}; {}", grant(resource));
         } else if not_served {
-            text = format!("{text}; {APPLY_CRDS}");
+            text = format!("{text}; {}", apply_crd(resource));
         }
     }
     text
@@ -169,7 +181,7 @@ pub(crate) fn cache(resource: Resource, state: &CacheState, not_served: bool) ->
 #[cfg(test)]
 mod tests {
     use kube::config::KubeconfigError;
-    use machinist_api::resource::MACHINE_SETS;
+    use machinist_api::resource::{MACHINE_SETS, MACHINES};
     use machinist_domain::message_table::message_table;
 
     use super::*;
@@ -203,6 +215,8 @@ mod tests {
         let key = ObjectKey::new("ns", "machinist");
         let forbidden = refused(403, "Forbidden", "leases is forbidden");
         let lost = ApiError::Disconnected(text("connection refused"));
+        let no_secrets = refused(403, "Forbidden", "secrets is forbidden");
+        let no_machines = refused(403, "Forbidden", "machines.machine.openshift.io is forbidden");
         let not_found =
             refused(404, "NotFound", "the server could not find the requested resource");
         let trouble = |error: &ApiError| CacheState {
@@ -212,7 +226,7 @@ mod tests {
             age: None,
             trouble: Some(error.clone()),
         };
-        let waits = |what: Waiting| controller("machine", &waits_for(&what));
+        let waits = |what: Waiting| controller("machineset", &waits_for(&what));
         let busy = Stalled::Busy(key.clone(), minute);
         let mut rows: Vec<_> = configs.map(|error| ("stderr", error.to_string())).into();
         let port = io::Error::from(io::ErrorKind::AddrInUse);
@@ -253,8 +267,9 @@ mod tests {
             ("`/readyz`", controller("machine", RUNS)),
             ("`/readyz`", waits(Waiting::Served(MACHINE_SETS))),
             ("`/readyz`", waits(Waiting::Missing(MACHINE_SETS))),
-            ("`/readyz`", waits(Waiting::Forbidden(MACHINE_SETS, forbidden.clone()))),
-            ("`/readyz`", cache(MACHINE_SETS, &trouble(&forbidden), false)),
+            ("`/readyz`", waits(Waiting::Forbidden(MACHINES, no_machines.clone()))),
+            ("`/readyz`", cache(MACHINES, &trouble(&no_machines), false)),
+            ("`/readyz`", cache(SECRETS, &trouble(&no_secrets), false)),
             ("`/readyz`", cache(MACHINE_SETS, &trouble(&not_found), true)),
             ("`/readyz`", text(READY)),
             ("`/readyz`", text(NOT_READY)),

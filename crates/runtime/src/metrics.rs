@@ -60,26 +60,37 @@ impl Default for Metrics {
         let durations = Family::new_with_constructor(reconcile_histogram as fn() -> _);
         let reg = &mut registry;
         Self {
-            reconciles: reg.add("reconcile", "Reconciles, by result"),
+            reconciles: reg.add("reconcile", "Reconciles, by controller and result"),
             durations: reg.register(
                 "reconcile_duration_seconds",
-                "Duration of a reconcile",
+                "Duration of a reconcile, by controller",
                 durations,
             ),
-            depths: reg.add("queue_depth", "Keys in the queue"),
-            leaders: reg.add("leader", "1 if this process leads: it holds the Lease and may write"),
-            lease_holders: reg.add("lease_holder", "1 for the holder of a lease"),
-            writes: reg.add("writes", "Writes to Kubernetes"),
-            live_reads: reg.add("live_reads", "Live reads that bypass the cache"),
-            repairs: reg.add("cache_repairs", "Cached objects that a resync corrected"),
+            depths: reg.add("queue_depth", "Keys in the queue, by controller"),
+            leaders: reg.add(
+                "leader",
+                "1 if this process leads (it holds the Lease and may write), by controller",
+            ),
+            lease_holders: reg
+                .add("lease_holder", "1 for the holder of a Lease, by lease and holder"),
+            writes: reg.add(
+                "writes",
+                "Writes to Kubernetes, by party (the controller), verb, kind and result",
+            ),
+            live_reads: reg.add("live_reads", "Live reads that bypass the cache, by kind"),
+            repairs: reg.add("cache_repairs", "Cached objects that a resync corrected, by kind"),
             events: reg.add("events", "Events, by reason and result"),
-            cloud_calls: reg.add("cloud_calls", "Cloud API calls"),
-            cloud_writes: reg.add("cloud_writes", "Cloud API calls that change something"),
-            cache_synced: reg.add("cache_synced", "1 if the first list is complete"),
-            cache_objects: reg.add("cache_objects", "Objects in the cache"),
+            cloud_calls: reg.add("cloud_calls", "Cloud API calls, by operation and result"),
+            cloud_writes: reg.add(
+                "cloud_writes",
+                "Cloud API calls that change something, by controller, provider, verb and result",
+            ),
+            cache_synced: reg.add("cache_synced", "1 if the first list is complete, by kind"),
+            cache_objects: reg.add("cache_objects", "Objects in the cache, by kind"),
             cache_undecodable: reg
-                .add("cache_undecodable_objects", "Objects that cannot be decoded"),
-            cache_age: reg.add("cache_age_seconds", "Seconds since the last message of the watch"),
+                .add("cache_undecodable_objects", "Objects that cannot be decoded, by kind"),
+            cache_age: reg
+                .add("cache_age_seconds", "Seconds since the last message of the watch, by kind"),
             queues: Mutex::default(),
             sets: Mutex::default(),
             registry,

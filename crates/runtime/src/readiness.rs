@@ -248,7 +248,7 @@ mod tests {
         let (ready, text) = readiness.describe(&[]);
         assert!(ready, "{text}");
         assert!(text.contains("[!] controller machine waits for machinesets"), "{text}");
-        assert!(text.contains("machinist crds | kubectl apply"), "{text}");
+        assert!(text.contains("apply deploy/crds/machine.openshift.io_machinesets.yaml"), "{text}");
         readiness.waits("machine", Waiting::Forbidden(MACHINE_SETS, forbidden()));
         assert!(!readiness.describe(&[]).0, "a right is missing");
     }

@@ -6,7 +6,8 @@ use super::heading;
 use crate::repo::Repo;
 
 const INTRODUCTION: &str = "Events, conditions and errors of the command line, with sample values. \
-    Each section is a snapshot of a test in the `messages.rs` beside it. \
+    A heading names the folder below `crates` (without `src` and `verbs`) whose `messages.rs` has the texts; \
+    those of `aws-spec/config` are in `aws-spec/src/messages.rs`. To find a text, search for its constant part. \
     For provider specs and CRDs, `reason` is the field; for recycles, `status.recycles[].failure`.";
 
 pub(super) fn page(repo: &Repo) -> Result<String> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use machinist_api::resource::Resource;
 use machinist_controllers::DECLARATIONS;
 use machinist_runtime::controller::declaration::{
-    Declaration, RUNTIME_READS, RUNTIME_WRITES, Read, Write,
+    Declaration, RUNTIME_READS, RUNTIME_ROLE_READS, RUNTIME_WRITES, Read, Write,
 };
 use machinist_runtime::metrics::{Description, Metrics};
 
@@ -32,12 +32,13 @@ fn controllers() -> String {
         ["controller", "purpose", "waits for", "Lease", "leader election by default", "workers"];
     text.push_str(&table(headings, &rows));
     text.push_str(
-        "\n## All controllers\n\nThe runtime adds these requests to those of each controller.\n\n",
+        "\n## All controllers\n\nThe runtime adds these requests to those of each controller. ClusterRoles in \
+         `deploy` grant them, except where a Role is mentioned ([RBAC](../start/install.md#rbac)).\n\n",
     );
-    text.push_str(&requests(&RUNTIME_READS, &RUNTIME_WRITES));
+    text.push_str(&requests(RUNTIME_READS.iter().chain(&RUNTIME_ROLE_READS), &RUNTIME_WRITES));
     for one in DECLARATIONS {
         text.extend([format!("\n## {}\n\n{}\n\n", one.name, one.summary)]);
-        text.push_str(&requests(one.reads, one.writes));
+        text.push_str(&requests(one.reads.iter().chain(one.role_reads), one.writes));
         if !one.conditions.is_empty() {
             let rows: Vec<_> = one
                 .conditions
@@ -70,7 +71,7 @@ fn overview(one: &Declaration) -> [String; 6] {
 }
 
 /// Verbs by resource.
-fn requests(reads: &[Read], writes: &[Write]) -> String {
+fn requests<'a>(reads: impl Iterator<Item = &'a Read>, writes: &[Write]) -> String {
     let mut rows: Vec<(String, Vec<&str>, Vec<String>)> = Vec::new();
     let mut add = |resource: String, verbs: &[&'static str], why: String| {
         let at = rows.iter().position(|row| row.0 == resource).unwrap_or_else(|| {

@@ -102,13 +102,17 @@ impl Found {
     }
 
     fn tags(&mut self, tags: &[Tag], path: &str) {
-        self.one(tags.len() > MOST_TAGS, path, || messages::too_many(MOST_TAGS));
+        self.one(tags.len() > MOST_TAGS, path, || {
+            messages::got(&messages::too_many(MOST_TAGS), tags.len())
+        });
         for (at, tag) in tags.iter().enumerate() {
             let length = tag.name.chars().count();
             let name = format!("{path}[{at}].name");
-            self.when(!(1..=128).contains(&length), &name, messages::TAG_NAME);
+            self.one(!(1..=128).contains(&length), &name, || {
+                messages::got_length(messages::TAG_NAME, length)
+            });
             let reserved = tag.name.to_ascii_lowercase().starts_with("aws:");
-            self.when(reserved, &name, messages::RESERVED_TAG);
+            self.one(reserved, &name, || required_or(&tag.name, messages::RESERVED_TAG));
             self.longest(tag.value.chars().count(), 256, &format!("{path}[{at}].value"));
         }
     }
@@ -140,13 +144,13 @@ impl Found {
         }
         if let Some(length) = config.key_name.as_ref().map(String::len) {
             let wrong = !(1..=255).contains(&length);
-            self.one(wrong, "keyName", || messages::got(messages::KEY_PAIR, length));
+            self.one(wrong, "keyName", || messages::got_length(messages::KEY_PAIR, length));
         }
         self.longest(config.placement_group_name.len(), 255, "placementGroupName");
     }
 
     fn longest(&mut self, length: usize, most: usize, path: &str) {
-        self.one(length > most, path, || messages::got(&messages::longest(most), length));
+        self.one(length > most, path, || messages::got_length(&messages::longest(most), length));
     }
 
     /// Counts that EC2 takes as 32 bits.
@@ -180,11 +184,13 @@ impl Found {
         self.one(wrong, &format!("{path}.deviceName"), || required_or(name, messages::DEVICE));
         let field = |name: &str| format!("{path}.ebs.{name}");
         let sizes = ebs.sizes();
-        let wrong = ebs.volume_size.is_some_and(|size| !sizes.contains(&size));
-        self.one(wrong, &field("volumeSize"), || {
-            let of = ebs.kind().map(|kind| format!(" for {kind}")).unwrap_or_default();
-            messages::between(sizes.start(), format_args!("{} GiB{of}", sizes.end()))
-        });
+        if let Some(size) = ebs.volume_size {
+            self.one(!sizes.contains(&size), &field("volumeSize"), || {
+                let of = ebs.kind().map(|kind| format!(" for {kind}")).unwrap_or_default();
+                let most = format_args!("{} GiB{of}", sizes.end());
+                messages::got(&messages::between(sizes.start(), most), size)
+            });
+        }
         self.choice(ebs.kind().unwrap_or(""), &field("volumeType"), &VOLUME_TYPES);
         if let Some(iops) = ebs.iops {
             self.count(iops, &field("iops"));
@@ -193,10 +199,14 @@ impl Found {
             matches!(ebs.kind(), Some("io1" | "io2")) && ebs.iops.is_none_or(|iops| iops == 0);
         self.when(bare, &field("iops"), messages::NO_IOPS);
         self.throughput(ebs, &field("throughputMib"));
-        let wrong = ebs.kms_key.id().is_some_and(|id| !is_key(id) && !is_key_arn(id));
-        self.when(wrong, &field("kmsKey.id"), messages::KEY);
-        let wrong = ebs.kms_key.arn().is_some_and(|arn| !is_key_arn(arn));
-        self.when(wrong, &field("kmsKey.arn"), messages::KEY_ARN);
+        if let Some(id) = ebs.kms_key.id() {
+            let wrong = !is_key(id) && !is_key_arn(id);
+            self.one(wrong, &field("kmsKey.id"), || required_or(id, messages::KEY));
+        }
+        if let Some(arn) = ebs.kms_key.arn() {
+            let wrong = !is_key_arn(arn);
+            self.one(wrong, &field("kmsKey.arn"), || required_or(arn, messages::KEY_ARN));
+        }
     }
 
     fn throughput(&mut self, ebs: &Ebs, path: &str) {
@@ -204,9 +214,9 @@ impl Found {
         match ebs.kind() {
             Some("gp3") => {
                 let wrong = !(125..=2000).contains(&throughput);
-                self.one(wrong, path, || messages::between(125, 2000));
+                self.one(wrong, path, || messages::got(&messages::between(125, 2000), throughput));
             }
-            Some(_) => self.when(true, path, messages::GP3_ONLY),
+            Some(kind) => self.one(true, path, || messages::gp3_only(kind)),
             None => {}
         }
     }
@@ -237,7 +247,9 @@ impl Found {
         self.choice(tenancy, "placement.tenancy", &["default", "dedicated", "host"]);
         if let Some(partition) = config.placement_group_partition {
             let path = "placementGroupPartition";
-            self.one(!(1..=7).contains(&partition), path, || messages::between(1, 7));
+            self.one(!(1..=7).contains(&partition), path, || {
+                messages::got(&messages::between(1, 7), partition)
+            });
             let alone = config.placement_group_name.is_empty();
             self.when(alone, path, messages::NO_PLACEMENT_GROUP);
         }
@@ -298,13 +310,14 @@ impl Found {
         let path = "metadataServiceOptions.authentication";
         self.choice(word, path, &["Optional", "Required"]);
         if let Some(cpu) = &config.cpu_options {
-            match cpu.confidential_compute {
+            match cpu.confidential_compute.as_deref() {
                 None => self.when(true, "cpuOptions", messages::NO_CPU_OPTION),
-                Some(_) => self.when(
-                    cpu.sev_snp().is_none(),
-                    "cpuOptions.confidentialCompute",
-                    messages::CONFIDENTIAL,
-                ),
+                Some(value) => {
+                    let path = "cpuOptions.confidentialCompute";
+                    self.one(cpu.sev_snp().is_none(), path, || {
+                        messages::got(messages::CONFIDENTIAL, format_args!("{value:?}"))
+                    });
+                }
             }
         }
     }

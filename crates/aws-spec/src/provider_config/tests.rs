@@ -49,7 +49,7 @@ fn bad_specs_say_what_is_wrong() {
         ),
         (
             r#"{"instanceType":"a","blockDevices":[{},{"deviceName":"/dev/xvdb","ebs":{"volumeSize":"9"}}]}"#,
-            "blockDevices[1].ebs.volumeSize: invalid type: string \"9\", expected i64",
+            "blockDevices[1].ebs.volumeSize: invalid type: string \"9\", expected a whole number",
         ),
     ];
     for (spec, expected) in cases {

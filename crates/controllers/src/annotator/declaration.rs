@@ -1,4 +1,7 @@
-use machinist_api::resource::{FEATURE_GATES, INFRASTRUCTURES, MACHINE_SETS};
+use machinist_api::names::LEASE_MACHINE;
+use machinist_api::resource::{
+    CONFIG_MAPS, FEATURE_GATES, INFRASTRUCTURES, LEASES, MACHINE_SETS, SECRETS,
+};
 use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
 
@@ -20,6 +23,16 @@ pub const DECLARATION: Declaration = Declaration {
         Read::new(FEATURE_GATES, WATCH)
             .named(&["cluster"])
             .because("OpenShift: whether Cluster API may manage machines, too."),
+    ],
+    role_reads: &[
+        Read::new(SECRETS, WATCH)
+            .because("Credentials that MachineSets name. One Role per Secret, by name."),
+        Read::new(CONFIG_MAPS, WATCH).named(&["kube-cloud-config"]).because(
+            "OpenShift: CA certificates, in `openshift-config-managed`. Granted by a Role.",
+        ),
+        Read::new(LEASES, WATCH).named(&[LEASE_MACHINE]).because(
+            "OpenShift: whether its own annotator runs, in `openshift-machine-api`. Granted by a Role.",
+        ),
     ],
     writes: WRITES,
     conditions: &[],

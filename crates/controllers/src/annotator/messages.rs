@@ -92,7 +92,7 @@ mod tests {
     fn all_messages() {
         let mut change = AnnotationChange::default();
         change.want("machine.openshift.io/vCPU", None, "2");
-        change.remove("machine.openshift.io/maxPods", Some("1"));
+        change.remove("capacity.cluster-autoscaler.kubernetes.io/maxPods", Some("1"));
         change.want(ANNOTATION_ANNOTATED, None, "v1:b=2");
         let event = |warning: bool, reason: EventReason, text| {
             (if warning { "Event Warning" } else { "Event Normal" }, reason.as_str(), text)
@@ -117,7 +117,7 @@ mod tests {
                 reason: "placement.region: is required".to_owned(),
             }),
             Refusal::Undecodable(
-                "spec.replicas: invalid type: string \"x\", expected i32".to_owned(),
+                "spec.replicas: invalid type: string \"x\", expected a whole number".to_owned(),
             ),
             Refusal::NoSecret(ObjectKey::new("ns", "aws")),
             Refusal::NoAccess(failure("not allowed to read Secret ns/aws")),

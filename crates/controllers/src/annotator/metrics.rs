@@ -9,7 +9,8 @@ pub(super) struct AnnotatorMetrics {
 
 impl MetricSet for AnnotatorMetrics {
     fn register(registry: &mut Registry) -> Self {
-        let help = "Capacities taken from the built-in catalogue because the cloud API failed";
+        let help =
+            "Capacities taken from the built-in catalogue because the cloud API failed, by reason";
         Self { catalogue_answers: registry.add("catalogue_answers", help) }
     }
 }

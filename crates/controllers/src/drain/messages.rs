@@ -2,11 +2,13 @@
 //! time is the fixed one of a forced drain, it has no counts of attempts, and names a few pods in a fixed order.
 
 use std::fmt::Display;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::names::{
     ANNOTATION_DRAIN_TIMEOUT, ANNOTATION_EXCLUDE_DRAINING, ANNOTATION_FORCE_DELETION,
 };
+use machinist_domain::messages::span;
 use machinist_domain::texts;
 
 use super::snapshot::Force;
@@ -20,7 +22,6 @@ pub(super) const CORDONING: &str = "Cordoning the node";
 pub(super) const NO_NODE: &str = "Not drained: the Machine has no node";
 pub(super) const NODE_GONE: &str = "The node does not exist";
 pub(super) const VOLUMES_NOT_LISTED: &str = "VolumeAttachments were not listed yet";
-pub(super) const NODE_NOT_IDENTIFIED: &str = "it was registered again and has no provider ID yet";
 
 texts! {
     pub(super) fn draining(node: &str) = "Draining node {node}; see condition Drained";
@@ -30,7 +31,10 @@ texts! {
     pub(super) fn pods_unreadable(error: &str) = "Cannot list the pods of the node: {error}";
     pub(super) fn daemon_sets_unreadable(error: &str) =
         "Cannot read the DaemonSets of the node's pods: {error}";
-    pub(super) fn node_undecodable(error: &str) = "it cannot be decoded: {error}";
+    pub(super) fn node_undecodable(node: &str, error: &str) =
+        "Cannot decode node {node}: {error}; correct the Node";
+    pub(super) fn node_not_identified(node: &str) =
+        "Cannot identify node {node}: it was registered again and has no provider ID yet";
     pub(super) fn forced_at(message: &str, at: Timestamp) = "{message}; the drain is forced at {at}";
     pub(super) fn never_forced(message: &str, value: &str) =
         "{message}; the drain is not forced: annotation {ANNOTATION_DRAIN_TIMEOUT} must be a duration such as 30m, \
@@ -55,8 +59,12 @@ pub(super) fn pods_left<N: Display>(pods: &[(N, &str)]) -> String {
     format!("{count} still on the node: {}", blockers(pods))
 }
 
+pub(super) fn waiting_for_volumes<N: Display>(volumes: &[N]) -> String {
+    format!("{}; waiting for the storage driver", volumes_attached(volumes))
+}
+
 pub(super) fn volumes_attached<N: Display>(volumes: &[N]) -> String {
-    format!("Volumes are still attached: {}", names(volumes))
+    format!("Volumes are still attached to the node: {}", names(volumes))
 }
 
 pub(super) fn drained<N: Display>(left: &[N]) -> String {
@@ -69,17 +77,23 @@ pub(super) fn drained<N: Display>(left: &[N]) -> String {
     )
 }
 
-pub(super) fn forced<N: Display>(force: Option<Force>, left: &[N]) -> String {
-    let why = match force {
-        Some(Force::TimedOut) => "its time limit is over".to_owned(),
-        Some(Force::Asked) | None => {
-            format!("the Machine has annotation {ANNOTATION_FORCE_DELETION}")
+/// `limit`: how long the drain may take.
+pub(super) fn forced<N: Display>(
+    force: Option<Force>,
+    limit: Option<Duration>,
+    left: &[N],
+) -> String {
+    let why = match (force, limit) {
+        (Some(Force::TimedOut), Some(limit)) => format!("after its timeout of {}", span(limit)),
+        (Some(Force::TimedOut), None) => "after its timeout".to_owned(),
+        (Some(Force::Asked) | None, _) => {
+            format!("by annotation {ANNOTATION_FORCE_DELETION} of the Machine")
         }
     };
     if left.is_empty() {
-        return format!("The drain was forced: {why}");
+        return format!("The drain was forced {why}");
     }
-    format!("The drain was forced: {why}; still on the node: {}", names(left))
+    format!("The drain was forced {why}; still on the node: {}", names(left))
 }
 
 fn names<N: Display>(names: &[N]) -> String {
@@ -143,12 +157,12 @@ mod tests {
             (retried, "EvictionBlocked", pods_left(&[refused, slow])),
             (waiting, "WaitingForPods", pods_left(&[slow; NAMED + 1])),
             (waiting, "Forcing", pods_left(&[refused, slow])),
-            (waiting, "WaitingForVolumes", volumes_attached(&["pv-1"])),
+            (waiting, "WaitingForVolumes", waiting_for_volumes(&["pv-1"])),
             (waiting, "WaitingForVolumes", volumes_unknown(error)),
             (waiting, "WaitingForVolumes", texts(VOLUMES_NOT_LISTED)),
             (retried, "CannotRead", node_unreadable(node, error)),
-            (retried, "CannotRead", node_unreadable(node, &node_undecodable("spec: invalid type"))),
-            (retried, "CannotRead", node_unreadable(node, NODE_NOT_IDENTIFIED)),
+            (retried, "CannotRead", node_undecodable(node, "spec.taints: invalid type")),
+            (retried, "CannotRead", node_not_identified(node)),
             (retried, "CannotRead", pods_unreadable(error)),
             (retried, "CannotRead", daemon_sets_unreadable(error)),
             (skipped, "Skipped", texts(NO_NODE)),
@@ -157,8 +171,12 @@ mod tests {
             (done, "Succeeded", drained(&empty)),
             (done, "Succeeded", drained(&pods)),
             (by_force, "VolumesLeft", volumes_attached(&["pv-1"])),
-            (by_force, "Forced", forced(Some(Force::TimedOut), &pods)),
-            (by_force, "Forced", forced(Some(Force::Asked), &empty)),
+            (
+                by_force,
+                "Forced",
+                forced(Some(Force::TimedOut), Some(Duration::from_mins(30)), &pods),
+            ),
+            (by_force, "Forced", forced(Some(Force::Asked), None, &empty)),
         ];
         insta::assert_snapshot!("messages", message_table(&rows));
     }

@@ -47,21 +47,26 @@ impl Drainer {
         let Some(named) = &subject.node_ref else { return Observed::Absent };
         let unknown =
             |category, retry, message| Observed::Unknown(Failure { category, retry, message });
+        let name = &*named.name;
         let node = match self.find_node(named).await {
             Ok(Some(Entry::Known(node))) => node,
             Ok(Some(Entry::Undecodable(object))) => {
-                let message = messages::node_undecodable(&object.error);
+                let message = messages::node_undecodable(name, &object.error);
                 return unknown(Category::Unexpected, Retry::OnChange, message);
             }
             Ok(None) => return Observed::Absent,
-            Err(error) => return Observed::Unknown(error.failure()),
+            Err(error) => {
+                let failure = error.failure();
+                let message = messages::node_unreadable(name, &failure.message);
+                return Observed::Unknown(Failure { message, ..failure });
+            }
         };
         let past_deadline = || subject.is_past_deadline(&self.timings, self.clock.now());
         match match_node(named, subject.provider_id.as_deref(), &node) {
             NodeMatch::Ours => Observed::Present(node),
             // It may be another machine's, which must not be drained; it will have a provider ID shortly.
             NodeMatch::Unclear if !past_deadline() => {
-                let message = messages::NODE_NOT_IDENTIFIED.to_owned();
+                let message = messages::node_not_identified(name);
                 unknown(Category::Unavailable, Retry::Backoff, message)
             }
             // Another machine has this name now.

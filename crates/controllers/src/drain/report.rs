@@ -115,6 +115,9 @@ fn message(
         Step::WaitingForVolumes | Step::VolumesLeft => match &view.volumes {
             Observed::Unknown(failure) => messages::volumes_unknown(&failure.message),
             Observed::NotAsked | Observed::Absent => messages::VOLUMES_NOT_LISTED.to_owned(),
+            Observed::Present(volumes) if step == Step::WaitingForVolumes => {
+                messages::waiting_for_volumes(volumes)
+            }
             Observed::Present(volumes) => messages::volumes_attached(volumes),
         },
         Step::CannotRead => cannot_read(view),
@@ -124,7 +127,7 @@ fn message(
         Step::Succeeded => messages::drained(&left_behind(view, now)),
         Step::Forced => {
             let left: Vec<_> = view.blocking(now).map(|pod| &pod.key).collect();
-            messages::forced(plan.force, &left)
+            messages::forced(plan.force, view.limit(), &left)
         }
     }
 }
@@ -152,9 +155,7 @@ fn pods_left(view: &View, attempts: &HashMap<Uid, Attempt>, now: Timestamp) -> S
 
 fn cannot_read(view: &View) -> String {
     match (&view.node, &view.pods, &view.orphaned) {
-        (Observed::Unknown(failure), _, _) => {
-            messages::node_unreadable(node_name(view), &failure.message)
-        }
+        (Observed::Unknown(failure), _, _) => failure.message.clone(),
         (_, Observed::Unknown(failure), _) => messages::pods_unreadable(&failure.message),
         (_, _, Observed::Unknown(failure)) => messages::daemon_sets_unreadable(&failure.message),
         _ => String::new(),

@@ -184,15 +184,20 @@ impl View {
         self.time_left(now).filter(Duration::is_zero).map(|_| Force::TimedOut)
     }
 
+    /// How long the drain may take; `None` if it is never forced.
+    pub(super) fn limit(&self) -> Option<Duration> {
+        self.subject.limit(&self.timings)
+    }
+
     /// When a drain that has begun is forced.
     pub(super) fn forced_at(&self) -> Option<Timestamp> {
         let mark = Mark::of(self.node.present()?)?;
-        mark.started.checked_add(self.subject.limit(&self.timings)?).ok()
+        mark.started.checked_add(self.limit()?).ok()
     }
 
     /// `None` if the time does not count, or not yet.
     pub(super) fn time_left(&self, now: Timestamp) -> Option<Duration> {
-        let limit = self.subject.limit(&self.timings)?;
+        let limit = self.limit()?;
         let node = self.node.present();
         let stored = self.subject.stored.filter(|stored| stored.step == Step::Cordoning);
         // Without a mark, the time since the cordon was first tried counts.

@@ -3,8 +3,8 @@ use machinist_api::names::{
     CONDITION_READY, CONDITION_TERMINABLE, LEASE_MACHINE,
 };
 use machinist_api::resource::{
-    DAEMON_SETS, FEATURE_GATES, INFRASTRUCTURES, MACHINES, NAMESPACES, NODES,
-    PERSISTENT_VOLUME_CLAIMS, PODS, VOLUME_ATTACHMENTS,
+    CONFIG_MAPS, DAEMON_SETS, FEATURE_GATES, INFRASTRUCTURES, MACHINES, NAMESPACES, NODES,
+    PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS, VOLUME_ATTACHMENTS,
 };
 use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
@@ -39,6 +39,14 @@ pub const DECLARATION: Declaration = Declaration {
         Read::new(NAMESPACES, &["get"])
             .named(&["kube-system"])
             .because("Its uid identifies the cluster where there is no infrastructure name."),
+    ],
+    role_reads: &[
+        Read::new(SECRETS, WATCH).because(
+            "Credentials and user data (only get) that Machines name. One Role per Secret, by name.",
+        ),
+        Read::new(CONFIG_MAPS, WATCH).named(&["kube-cloud-config"]).because(
+            "OpenShift: CA certificates, in `openshift-config-managed`. Granted by a Role.",
+        ),
     ],
     writes: WRITES,
     conditions: &[

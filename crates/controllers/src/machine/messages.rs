@@ -30,12 +30,11 @@ texts! {
     pub(super) fn undecodable(error: &str) = "The Machine cannot be decoded: {error}";
     pub(super) fn created(instance: &Instance) = "Created instance {}", instance.id;
     pub(super) fn updated(instance: &Instance) = "Updated instance {}", instance.id;
-    pub(super) fn write_failed(error: &str) = "Write to the Kubernetes API failed: {error}";
-    pub(super) fn not_deleted(error: &str) = "Cannot delete the instance: {error}";
+    pub(super) fn write_failed(error: &str) = "Cannot write the Machine or its Node: {error}";
     pub(super) fn drift(why: &str) = "The instance differs from its spec: {why}";
     pub(super) fn waiting_for_node_with_drift(why: &str) =
         "{WAITING_FOR_NODE}; the instance differs from its spec: {why}";
-    pub(super) fn drift_remains(drift: &str) = "drift remains after update: {drift}";
+    pub(super) fn drift_remains(drift: &str) = "{drift} (also after an update)";
     pub(super) fn late(last: &str, limit: Duration) =
         "{last} (not running after {}; creation continues)", span(limit);
     pub(super) fn creation_timed_out(limit: Duration, reason: &str) =
@@ -61,6 +60,13 @@ texts! {
     pub(super) fn drain_blocked(hooks: &[Hook]) = "The drain is blocked by preDrain hooks: {}", list(hooks);
     pub(super) fn termination_blocked(hooks: &[Hook]) =
         "The termination is blocked by preTerminate hooks: {}", list(hooks);
+}
+
+/// `instance`: its id, where it is known.
+pub(super) fn not_deleted(instance: Option<&str>, error: &str) -> String {
+    let instance =
+        instance.map_or_else(|| "the instance".to_owned(), |id| format!("instance {id}"));
+    format!("Cannot delete {instance}: {error}")
 }
 
 fn why(instance: &Instance) -> String {
@@ -114,7 +120,13 @@ impl Display for Fatal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let late = format!("(annotation {ANNOTATION_CREATION_TIMEOUT})");
         match self {
-            Self::InvalidConfiguration(why) => return f.write_str(&capitalized(why)),
+            Self::InvalidConfiguration(why) => {
+                let why = capitalized(why);
+                return write!(
+                    f,
+                    "{why}; correct the MachineSet's template, then delete this Machine"
+                );
+            }
             Self::Missing(Some(id)) => write!(f, "Instance {id} does not exist any more")?,
             Self::Missing(None) => f.write_str("The instance does not exist any more")?,
             Self::Terminated { id, reason } => {
@@ -200,11 +212,18 @@ mod tests {
                 "Unavailable",
                 capitalized(&earlier_request_unanswered("parameter x is invalid")),
             ),
-            (failing, "Unauthorised", write_failed("403 Forbidden")),
+            (
+                failing,
+                "Unauthorised",
+                write_failed(
+                    "the API server answered 403 Forbidden: nodes \"worker-1\" is forbidden",
+                ),
+            ),
             (ready, "WaitingForHooks", waiting_for_hooks(&hooks)),
             (ready, "Deleting", CHECKING_UNANSWERED_REQUEST.to_owned()),
             (ready, "Deleting", INSTANCE_DELETED.to_owned()),
-            (ready, "DeletionFailed", not_deleted("Access denied")),
+            (ready, "DeletionFailed", not_deleted(Some("i-1"), "Access denied")),
+            (ready, "DeletionFailed", not_deleted(None, "Access denied")),
         ];
         for step in Step::ALL {
             rows.push((ready, "Deleting", draining(step).to_owned()));

@@ -31,14 +31,15 @@ impl MetricSet for MachineMetrics {
 
     fn register(registry: &mut Registry) -> Self {
         let phases = Family::new_with_constructor(histogram as fn() -> _);
-        let text = "Seconds from the creation of a Machine to a phase";
+        let text = "Seconds from the creation of a Machine to a phase, by phase";
         let phases = registry.register("machine_phase_transition_seconds", text, phases);
         let failures = [Call::Create, Call::Update, Call::Delete].map(|call| {
             let verb = call.as_str();
-            let text = format!("Failed attempts to {verb} an instance");
+            let text =
+                format!("Failed attempts to {verb} an instance, by name, namespace and reason");
             (call, registry.add(format!("instance_{verb}_failed"), text))
         });
-        let text = "Machines whose creation exceeded the creation timeout";
+        let text = "Machines that were not Running 20 minutes after their creation";
         let timeouts = registry.add("machine_creation_timed_out", text);
         Self { phases, failures, timeouts, timed_out: Mutex::default() }
     }

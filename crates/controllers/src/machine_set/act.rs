@@ -186,8 +186,12 @@ impl Executor<'_> {
         adopt: &[Arc<Machine>],
         release: &[Arc<Machine>],
     ) -> Result<Outcome, Failure> {
-        if !adopt.is_empty() && self.read_set().await?.is_none() {
-            return Ok(Outcome::Outdated);
+        if !adopt.is_empty() {
+            let read = self.read_set().await;
+            let named = |failure| explained(failure, messages::set_unread);
+            if read.map_err(named)?.is_none() {
+                return Ok(Outcome::Outdated);
+            }
         }
         let adopt = adopt.iter().map(|machine| (Arc::clone(machine), true));
         let release = release.iter().map(|machine| (Arc::clone(machine), false));
@@ -204,20 +208,25 @@ impl Executor<'_> {
         // The patch replaces the whole list, so it needs the resourceVersion.
         let patched =
             self.writer.patch(machines, meta, Part::Object, Guard::Version, patch, self.plan).await;
-        match &patched {
+        let error = match patched {
             Err(error) if error.not_found() => return Write::Skipped,
-            Err(error) if skips_machine(error.category()) => self.skip_after(error, meta),
-            _ => {}
+            Err(error) => error,
+            written => return Write::of(&meta.key, written),
+        };
+        let text = if owned { messages::adopt_failed } else { messages::release_failed };
+        let failure = explained(error.failure(), |cause| text(&meta.key.name, cause));
+        if skips_machine(failure.category) {
+            self.skip_after(&failure, meta);
         }
-        Write::of(&meta.key, patched)
+        Write::Failed(failure)
     }
 
-    fn skip_after(&self, error: &WriteError, machine: &Meta) {
+    fn skip_after(&self, failure: &Failure, machine: &Meta) {
         let now = self.controller.clock.uptime();
-        let (cause, poll) = (error.to_string().into(), self.controller.settings.timings.poll);
+        let (cause, poll) = (&*failure.message, self.controller.settings.timings.poll);
         let mut failed = self.controller.failed_claims.lock();
         let earlier = failed.get(&machine.uid, now);
-        let claim = FailedClaim::after(earlier, machine, cause, now, poll);
+        let claim = FailedClaim::after(earlier, machine, cause.into(), now, poll);
         failed.insert(machine.uid.clone(), claim, now, MEMORY);
     }
 
@@ -231,6 +240,11 @@ impl Executor<'_> {
             _ => None,
         })
     }
+}
+
+fn explained(mut failure: Failure, text: impl FnOnce(&str) -> String) -> Failure {
+    failure.message = text(&failure.message);
+    failure
 }
 
 impl Executed {

@@ -3,8 +3,8 @@
 //! `replicas − members` would create too many Machines while the cache is stale or after a crash. So ordinals are
 //! reserved in the set's [`Window`] before Machines are created with them. An ordinal of the window without a Machine
 //! is *open*: its Machine may be in creation, so it counts. docs/internals/architecture.md has a table of the plans and
-//! an example. One step per reconcile, in this order: adopt or release, reserve ordinals, create, close the window,
-//! list, delete.
+//! an example. One step per reconcile, in this order: adopt or release, reserve ordinals, create, close the window
+//! (after a list, if a create was not answered), list, delete.
 
 mod deletion_order;
 
@@ -43,8 +43,8 @@ pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     if let Some(plan) = scale_up(view, desired) {
         return plan;
     }
-    // Nothing is left to create: open ordinals are given up, because no Machine is deleted while another one may be in
-    // creation.
+    // Nothing may be created with this window: all its Machines exist, or too many are counted. Open ordinals are given
+    // up, because no Machine is deleted while another one may be in creation.
     if !desired.window.is_closed() {
         return match view.in_flight {
             InFlight::No => Plan::MoveWindow { to: desired.window.closed() },
@@ -99,7 +99,7 @@ fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
     // A refused orphan is adopted later: a Machine in its place would be one too many.
     let existing = view.members.len() + view.refused_orphans;
     let open = view.open_ordinals.len();
-    // A Machine that is being deleted may be created once more while a create in the window is in flight.
+    // An unanswered create may still be executed and bring back a Machine that is being deleted: that one counts, too.
     let in_flight = view.in_flight != InFlight::No;
     let returning = if in_flight { view.leaving_ordinals } else { 0 };
     let counted = existing + open + returning;
@@ -113,7 +113,8 @@ fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
             view.open_ordinals.first().copied()
         };
         let to = desired.window.advanced(missing, first_kept, view.highest_ordinal);
-        if to != desired.window {
+        let can_grow = to != desired.window;
+        if can_grow {
             return Some(Plan::MoveWindow { to });
         }
         // The window has its maximum width: its Machines are created first.
@@ -133,7 +134,7 @@ fn scale_down(view: &View, desired: Desired, now: Timestamp) -> Plan {
     if excess == 0 {
         return Plan::NoOp(Reason::Settled);
     }
-    // If all Machines go, there is nothing to choose and a stale cache does no harm.
+    // If all Machines go, their marks and their order do not matter, so the cache may be stale.
     if excess < members && !view.listed {
         return Plan::List;
     }

@@ -28,6 +28,7 @@ pub const DECLARATION: Declaration = Declaration {
              for owner references with blockOwnerDeletion.",
         ),
     ],
+    role_reads: &[],
     writes: WRITES,
     conditions: &[
         (

@@ -61,10 +61,15 @@ texts! {
         "Machines are not ready: {reason}: {}", shortened(message);
     pub(super) fn created(names: &[&str]) = "Created {}", machine_names(names);
     pub(super) fn deleted(names: &[&str]) = "Deleted {}", machine_names(names);
-    pub(super) fn claim_failed(cause: &str) = "Cannot adopt or release a Machine: {cause}";
+    pub(super) fn adopt_failed(machine: &str, cause: &str) = "Cannot adopt Machine {machine}: {cause}";
+    pub(super) fn release_failed(machine: &str, cause: &str) = "Cannot release Machine {machine}: {cause}";
+    pub(super) fn set_unread(cause: &str) =
+        "Cannot read the MachineSet, which is needed before it adopts Machines: {cause}";
     pub(super) fn create_failed(cause: &str) = "Cannot create Machines: {cause}";
     pub(super) fn delete_failed(cause: &str) = "Cannot delete Machines: {cause}";
-    pub(super) fn list_failed(cause: &str) = "Cannot list Machines before a scale-down: {cause}";
+    pub(super) fn list_failed(cause: &str) =
+        "Cannot list the Machines of the set, which is needed before it scales down or after a creation without an \
+         answer: {cause}";
     pub(super) fn window_failed(cause: &str) = "Cannot update annotation {ANNOTATION_ORDINALS}: {cause}";
     pub(super) fn template_spec(error: &serde_json::Error) = "spec.template.spec: {error}";
     pub(super) fn status_failed(cause: &str) = "Cannot update the status: {cause}";
@@ -146,7 +151,9 @@ mod tests {
             (NORMAL, EventReason::Released.as_str(), released(&many)),
             (NORMAL, EventReason::Scaled.as_str(), created(&many)),
             (NORMAL, EventReason::Scaled.as_str(), deleted(&one)),
-            (FAILURE, EventReason::ReconcileError.as_str(), claim_failed(machine)),
+            (FAILURE, EventReason::ReconcileError.as_str(), adopt_failed(one[0], machine)),
+            (FAILURE, EventReason::ReconcileError.as_str(), release_failed(one[0], machine)),
+            (FAILURE, EventReason::ReconcileError.as_str(), set_unread(set)),
             (FAILURE, EventReason::ReconcileError.as_str(), list_failed(machines)),
             (FAILURE, EventReason::ReconcileError.as_str(), window_failed(set)),
             ("Event Warning", EventReason::ReconcileError.as_str(), status_failed(set)),
@@ -185,7 +192,8 @@ mod tests {
         let place = "condition Paused=True, Event Warning ReconcileError";
         paused(place, REASON_NOT_MACHINE_API, MachineAuthority::Unknown);
         let (text, window) = (str::to_owned, "v2".parse::<Window>().unwrap_err());
-        let undecodable = "spec.replicas: invalid type: string \"x\", expected i32".to_owned();
+        let undecodable =
+            "spec.replicas: invalid type: string \"x\", expected a whole number".to_owned();
         let undecodable = refusal(&Refusal::Undecodable(undecodable));
         rows.push(("Event Warning", EventReason::ReconcileError.as_str(), undecodable));
         for refused in [

@@ -17,9 +17,9 @@ impl MetricSet for MachineSetMetrics {
 
     fn register(registry: &mut Registry) -> Self {
         let families = [
-            ("", "Machines of a MachineSet"),
-            ("_available", "Available Machines of a MachineSet"),
-            ("_ready", "Ready Machines of a MachineSet"),
+            ("", "Machines of a MachineSet, by name and namespace"),
+            ("_available", "Available Machines of a MachineSet, by name and namespace"),
+            ("_ready", "Ready Machines of a MachineSet, by name and namespace"),
         ];
         Self(families.map(|(suffix, help)| {
             registry.add(format!("machine_set_status_replicas{suffix}"), help)

@@ -90,7 +90,8 @@ fn undecodable(plan: &Plan) -> Report {
 #[derive(Clone, Copy)]
 struct Step(EventReason, fn(&str) -> String);
 
-const CLAIM: Step = Step(EventReason::ReconcileError, messages::claim_failed);
+/// `act` has named the Machine.
+const CLAIM: Step = Step(EventReason::ReconcileError, str::to_owned);
 const MOVE_WINDOW: Step = Step(EventReason::ReconcileError, messages::window_failed);
 const LIST: Step = Step(EventReason::ReconcileError, messages::list_failed);
 const CREATE: Step = Step(EventReason::FailedCreate, messages::create_failed);
@@ -207,8 +208,8 @@ impl ReportBuilder<'_> {
 
     /// The status after a reconcile without a failure of its own. An earlier failure to adopt or release stays visible.
     fn status_without_failure(&self, changes: Changes<'_>) -> Option<Value> {
-        let message = self.view.claim_failure.as_deref().map(messages::claim_failed);
-        self.status(changes, message.as_deref().map_or(Problem::None, Problem::Minor))
+        let message = self.view.claim_failure.as_deref();
+        self.status(changes, message.map_or(Problem::None, Problem::Minor))
     }
 
     fn claimed(&self, adopt: &[Arc<Machine>], executed: &Executed) -> Report {

@@ -13,7 +13,7 @@ pub struct Snapshot {
     pub meta: Meta,
     /// The content, or why it cannot be decoded.
     pub content: Result<View, String>,
-    /// `--feature-gates=MachineAPIMigration=true`.
+    /// Whether the feature gate MachineAPIMigration is on, by the flag or by OpenShift's FeatureGate.
     pub obey_migration: bool,
     /// Whether the served CRD has `status.authoritativeAPI`.
     pub authority_field: Field,

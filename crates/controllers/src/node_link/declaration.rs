@@ -12,6 +12,7 @@ pub const DECLARATION: Declaration = Declaration {
     lease: Lease::shared(LEASE_NODE_LINK),
     workers: 16,
     reads: &[Read::new(MACHINES, WATCH), Read::new(NODES, WATCH)],
+    role_reads: &[],
     writes: WRITES,
     conditions: &[],
     events: &[EventReason::NodeNotLinked, EventReason::ReconcileError],

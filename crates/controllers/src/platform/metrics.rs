@@ -7,7 +7,7 @@ pub(crate) struct PlatformMetrics(Family<[(&'static str, String); 2], Gauge>);
 
 impl MetricSet for PlatformMetrics {
     fn register(registry: &mut Registry) -> Self {
-        let help = "1 for the platform of the cluster and the provider that manages its Machines";
+        let help = "1 for the platform of the cluster and the provider of its Machines, by platform and provider";
         Self(registry.add("platform", help))
     }
 }

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use machinist_api::names::{CONDITION_READY, CONDITION_RECYCLING, LEASE_RECYCLER};
 use machinist_api::resource::{
-    CORE_EVENTS, DAEMON_SETS, EVENT_RECYCLERS, INFRASTRUCTURES, NODES, PERSISTENT_VOLUME_CLAIMS,
-    PODS, VOLUME_ATTACHMENTS,
+    CONFIG_MAPS, CORE_EVENTS, DAEMON_SETS, EVENT_RECYCLERS, INFRASTRUCTURES, NODES,
+    PERSISTENT_VOLUME_CLAIMS, PODS, VOLUME_ATTACHMENTS,
 };
 use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
@@ -39,6 +39,9 @@ pub const DECLARATION: Declaration = Declaration {
             "OpenShift: custom endpoints of AWS. Not requested where the kind is not served.",
         ),
     ],
+    role_reads: &[Read::new(CONFIG_MAPS, WATCH)
+        .named(&["kube-cloud-config"])
+        .because("OpenShift: CA certificates, in `openshift-config-managed`. Granted by a Role.")],
     writes: &[
         Write::patch(
             EVENT_RECYCLERS,

@@ -84,7 +84,7 @@ texts! {
     pub(super) fn group_pending(instance: &str) = "the group of instance {instance} is being looked up";
     pub(super) fn group_unknown(instance: &str, why: &str) =
         "the group of instance {instance} cannot be looked up: {why}";
-    pub(super) fn cannot_recycle(group: &str, why: &recycling::Refusal) = "Cannot recycle {group}: {why}";
+    pub(super) fn cannot_recycle(group: &str, why: &recycling::Refusal) = "Cannot recycle node group {group}: {why}";
 }
 
 pub(super) fn in_progress(groups: &[String], trouble: &[String]) -> String {

@@ -36,15 +36,15 @@ impl MetricSet for RecyclerMetrics {
             ended: Family::default(),
             durations: Family::new_with_constructor(histogram),
         };
-        let text = "Counted events in the window, by node group";
+        let text = "Nodes, pods or occurrences in the window (spec.countBy), by recycler and group";
         registry.register("recycler_events", text, metrics.events.clone());
-        let text = "Events that are not mapped to a node group yet";
+        let text = "Occurrences that are not mapped to a node group yet, by recycler";
         registry.register("recycler_unmapped_events", text, metrics.unmapped.clone());
-        let text = "1 for each active recycle, by step";
+        let text = "1 for each recycle in progress, by recycler, group and step";
         registry.register("recycler_active", text, metrics.active.clone());
-        let text = "Finished recycles, by result";
+        let text = "Finished recycles, by recycler and result";
         registry.register("recycler_recycles", text, metrics.ended.clone());
-        let text = "Duration of recycles, by result";
+        let text = "Duration of recycles, by recycler and result";
         registry.register("recycler_recycle_duration_seconds", text, metrics.durations.clone());
         metrics
     }

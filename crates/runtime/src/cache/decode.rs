@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use machinist_api::wire::{MetadataOnly, OwnerReference};
+use machinist_domain::messages::without_rust_types;
 use machinist_domain::meta::Meta;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -27,7 +28,10 @@ pub struct Undecodable {
 pub(super) fn decode<K: Kind>(kind: &K, raw: &RawValue) -> Result<Entry<K::Stored>, ApiError> {
     let error = match serde_json::from_str::<K::Wire>(raw.get()) {
         Ok(wire) => return Ok(Entry::Known(Arc::new(kind.project(wire)))),
-        Err(error) => located::<K::Wire>(raw).unwrap_or_else(|| error.to_string()),
+        Err(error) => {
+            let text = located::<K::Wire>(raw).unwrap_or_else(|| error.to_string());
+            without_rust_types(&text)
+        }
     };
     let MetadataOnly { metadata, .. } = serde_json::from_str(raw.get())
         .map_err(|_| ApiError::NotUnderstood(format!("not even metadata: {error}")))?;

@@ -24,6 +24,8 @@ pub struct Declaration {
     pub workers: usize,
     /// Requests that write nothing.
     pub reads: &'static [Read],
+    /// Reads of single objects, which Roles in their namespaces grant and not the ClusterRole.
+    pub role_reads: &'static [Read],
     /// Every field that the controller writes, except its Lease and Events.
     pub writes: &'static [Write],
     /// Condition types that it maintains, and what they mean.
@@ -149,6 +151,10 @@ const LEASE_FIELDS: Names = &["spec", "metadata.annotations[machinist.dev/holder
 pub const RUNTIME_READS: [Read; 1] = [Read::new(CUSTOM_RESOURCE_DEFINITIONS, &["list", "watch"])
     .because("Metadata only: whether the required kinds are served.")];
 
+/// As `role_reads`, for every controller.
+pub const RUNTIME_ROLE_READS: [Read; 1] = [Read::new(LEASES, &["get", "watch"])
+    .because("With leader election; by name, except for `create`. Granted by a Role.")];
+
 impl Declaration {
     /// A controller that reads and writes nothing yet, with one worker and without leader election.
     pub const fn new(name: &'static str) -> Self {
@@ -161,6 +167,7 @@ impl Declaration {
             lease: Lease::own(false),
             workers: 1,
             reads: &[],
+            role_reads: &[],
             writes: &[],
             conditions: &[],
             events: &[],

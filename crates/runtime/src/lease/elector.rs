@@ -61,7 +61,7 @@ impl Elector {
             candidate,
             session: shared.control.session(UserAgent::LEASE),
             timings: Timings { lease: duration, ..shared.timings },
-            observed: Observation::nothing(shared.clock.uptime()),
+            observed: Observation::nothing(shared.clock.uptime(), duration),
             until: watch::Sender::new(None),
             taking: watch::Sender::new(false),
             quiet_until: Duration::ZERO,
@@ -149,7 +149,7 @@ impl Elector {
     }
 
     fn next_step(&self, take_over: bool) -> Step {
-        let claim = Claim { me: &self.candidate.identity, duration: self.timings.lease, take_over };
+        let claim = Claim { me: &self.candidate.identity, take_over };
         decide(&self.observed, claim, self.shared.clock.uptime())
     }
 

@@ -51,7 +51,7 @@ fn explore_finds_clocks_that_differ_too_much() -> Result<()> {
 fn explore_finds_two_writers_after_a_deleted_lease() -> Result<()> {
     let mut world = World::new(1, false);
     world.decide = |observed, claim, now| {
-        decide(&Observation { deleted: None, ..observed.clone() }, claim, now)
+        decide(&Observation { deleted: Vec::new(), ..observed.clone() }, claim, now)
     };
     let found = find_bug(&world)?;
     ensure!(found.broken.contains("two processes may write"), "{found}");
@@ -62,7 +62,7 @@ fn explore_finds_two_writers_after_a_deleted_lease() -> Result<()> {
 fn explore_finds_two_writers_if_expiry_is_too_early() -> Result<()> {
     let mut world = World::new(1, false);
     world.decide = |observed, claim, now| {
-        let early = claim.duration / 2;
+        let early = observed.duration / 2;
         decide(observed, claim, now + early)
     };
     let found = find_bug(&world)?;

@@ -9,14 +9,15 @@ pub(super) struct Observation {
     pub(super) record: Option<Record>,
     /// When this process last saw it change. Points in time here are `Clock::uptime`, never wall clock.
     pub(super) changed: Duration,
-    /// The last record of a Lease that was deleted while held, and when that was seen: its holder writes until it
-    /// notices.
-    pub(super) deleted: Option<(Record, Duration)>,
+    /// The holders of Leases that were deleted while held, and until when each may write: it does so until it notices.
+    pub(super) deleted: Vec<(String, Duration)>,
+    /// Our own lease duration, assumed for a holder that states none.
+    pub(super) duration: Duration,
 }
 
 impl Observation {
-    pub(super) fn nothing(now: Duration) -> Self {
-        Self { record: None, changed: now, deleted: None }
+    pub(super) fn nothing(now: Duration, duration: Duration) -> Self {
+        Self { record: None, changed: now, deleted: Vec::new(), duration }
     }
 
     pub(super) fn holder(&self) -> &str {
@@ -25,16 +26,19 @@ impl Observation {
 
     /// Stores the current content. Only a change resets the expiry: reading an unchanged Lease does not extend it.
     pub(super) fn see(&mut self, record: Option<Record>, now: Duration) {
-        if self.record != record {
-            let last = std::mem::replace(&mut self.record, record);
-            self.changed = now;
-            let held = last.filter(|last| !last.holder.is_empty());
-            match (&self.record, &self.deleted, held) {
-                // Counted from now and not from the last change: the holder may have renewed just before the deletion.
-                (None, _, Some(last)) => self.deleted = Some((last, now)),
-                (Some(new), Some((last, _)), _) if new.holder == last.holder => self.deleted = None,
-                _ => {}
-            }
+        if self.record == record {
+            return;
+        }
+        let last = std::mem::replace(&mut self.record, record);
+        self.changed = now;
+        // The holder of the new Lease is followed there. The others stay: a new holder may have a shorter duration, and
+        // does not wait for holders that it has not seen.
+        let new = self.record.as_ref().map(|record| &record.holder);
+        self.deleted.retain(|(holder, expiry)| *expiry > now && Some(holder) != new);
+        if let (None, Some(last)) = (&self.record, last.filter(|last| !last.holder.is_empty())) {
+            // Counted from now and not from the last change: the holder may have renewed just before the deletion.
+            let expiry = now.saturating_add(last.lasts(self.duration));
+            self.deleted.push((last.holder, expiry));
         }
     }
 }
@@ -42,41 +46,41 @@ impl Observation {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Claim<'a> {
     pub(super) me: &'a str,
-    /// Our own lease duration, assumed for a holder that states none.
-    pub(super) duration: Duration,
     pub(super) take_over: bool,
 }
 
+/// No step but `Wait` is chosen while the holder of a deleted Lease may write, unless the Lease is ours already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The Lease does not exist; if it was deleted while held, its holder's duration is over.
+    /// The Lease does not exist.
     Create,
     /// It has no holder, has expired, or is ours already.
     Take(Record),
     /// It is taken from its holder, who may write until it notices, at most for the duration of its lease.
     TakeOver(Record),
-    /// Another process holds it, at least until then.
+    /// Another process holds it, or held a deleted one, at least until then.
     Wait(Duration),
 }
 
 /// The holder's own duration counts, because the holder plans its writes by it.
 pub(super) fn decide(observed: &Observation, claim: Claim<'_>, now: Duration) -> Step {
-    // Until when another process may write, if it may.
-    let held = |record: &Record, changed: Duration| {
-        let expiry = changed.saturating_add(record.lasts(claim.duration));
-        let free = record.holder.is_empty() || record.holder == claim.me || now >= expiry;
-        (!free).then_some(expiry)
+    let may_write = |holder: &str, expiry| !holder.is_empty() && holder != claim.me && now < expiry;
+    let writes_until = |record: &Record| {
+        let expiry = observed.changed.saturating_add(record.lasts(observed.duration));
+        may_write(&record.holder, expiry).then_some(expiry)
     };
-    let deleted = observed.deleted.as_ref().and_then(|(last, when)| held(last, *when));
-    match (&observed.record, deleted) {
+    let predecessors =
+        observed.deleted.iter().filter(|(holder, expiry)| may_write(holder, *expiry));
+    let predecessor = predecessors.map(|(_, expiry)| *expiry).max();
+    match (&observed.record, predecessor) {
         (Some(record), _) if record.holder == claim.me => Step::Take(record.clone()),
-        (Some(record), deleted) => match (held(record, observed.changed), deleted) {
-            (Some(_), _) if claim.take_over => Step::TakeOver(record.clone()),
-            (Some(expiry), _) | (None, Some(expiry)) => Step::Wait(expiry),
-            (None, None) => Step::Take(record.clone()),
-        },
-        (None, Some(expiry)) => Step::Wait(expiry),
+        (_, Some(expiry)) => Step::Wait(expiry),
         (None, None) => Step::Create,
+        (Some(record), None) => match writes_until(record) {
+            None => Step::Take(record.clone()),
+            Some(_) if claim.take_over => Step::TakeOver(record.clone()),
+            Some(expiry) => Step::Wait(expiry),
+        },
     }
 }
 
@@ -84,7 +88,7 @@ pub(super) fn decide(observed: &Observation, claim: Claim<'_>, now: Duration) ->
 mod tests {
     use super::*;
 
-    const ME: Claim<'_> = Claim { me: "me", duration: Duration::from_secs(120), take_over: false };
+    const ME: Claim<'_> = Claim { me: "me", take_over: false };
 
     /// A Lease as client-go writes it.
     fn record_for(holder: &str, version: &str, seconds: Option<u32>) -> Record {
@@ -109,9 +113,13 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
+    fn nothing() -> Observation {
+        Observation::nothing(at(0), Duration::from_secs(120))
+    }
+
     #[test]
     fn held_lease_expires_after_its_duration_without_an_observed_change() {
-        let mut observed = Observation::nothing(at(0));
+        let mut observed = nothing();
         assert_eq!(decide(&observed, ME, at(0)), Step::Create);
         observed.see(Some(record("other", "1")), at(100));
         assert_eq!(decide(&observed, ME, at(100)), Step::Wait(at(115)));
@@ -125,7 +133,7 @@ mod tests {
 
     #[test]
     fn released_or_own_lease_is_taken_at_once() {
-        let mut observed = Observation::nothing(at(0));
+        let mut observed = nothing();
         observed.see(Some(record("other", "1")), at(0));
         observed.see(Some(record("", "2")), at(5));
         assert_eq!(decide(&observed, ME, at(5)), Step::Take(record("", "2")));
@@ -138,14 +146,14 @@ mod tests {
     fn deleted_lease_is_created_only_when_its_holder_must_have_stopped() {
         for take_over in [false, true] {
             let claim = Claim { take_over, ..ME };
-            let mut observed = Observation::nothing(at(0));
+            let mut observed = nothing();
             observed.see(Some(record("other", "1")), at(100));
             observed.see(None, at(105));
             assert_eq!(decide(&observed, claim, at(105)), Step::Wait(at(120)));
             observed.see(None, at(110));
             assert_eq!(decide(&observed, claim, at(119)), Step::Wait(at(120)));
             assert_eq!(decide(&observed, claim, at(120)), Step::Create);
-            // A Lease without a holder in its place changes nothing.
+            // From 110 on again, another way: a Lease without a holder in its place changes nothing.
             observed.see(Some(record("", "2")), at(111));
             assert_eq!(decide(&observed, claim, at(119)), Step::Wait(at(120)));
             assert_eq!(decide(&observed, claim, at(120)), Step::Take(record("", "2")));
@@ -159,10 +167,42 @@ mod tests {
         }
     }
 
+    /// A client-go holder creates a deleted Lease at once, however long the former holder may write.
+    #[test]
+    fn every_holder_of_a_deleted_lease_is_waited_for() {
+        for take_over in [false, true] {
+            let claim = Claim { take_over, ..ME };
+            let mut observed = nothing();
+            observed.see(Some(record_for("long", "1", Some(120))), at(100));
+            observed.see(None, at(105));
+            observed.see(Some(record("short", "2")), at(106));
+            // A takeover waits, too, and is not decided by how long the present holder writes.
+            assert_eq!(decide(&observed, claim, at(106)), Step::Wait(at(225)));
+            observed.see(None, at(107));
+            assert_eq!(decide(&observed, claim, at(122)), Step::Wait(at(225)));
+            assert_eq!(decide(&observed, claim, at(225)), Step::Create);
+            // The first holder comes back and releases the Lease; the second one may still write.
+            observed.see(Some(record_for("long", "3", Some(120))), at(108));
+            observed.see(Some(record("", "4")), at(109));
+            assert_eq!(decide(&observed, claim, at(109)), Step::Wait(at(122)));
+            assert_eq!(decide(&observed, claim, at(122)), Step::Take(record("", "4")));
+        }
+    }
+
+    #[test]
+    fn expired_holders_of_deleted_leases_are_forgotten() {
+        let mut observed = nothing();
+        for turn in 0..100 {
+            observed.see(Some(record(&format!("other-{turn}"), "1")), at(100 + 20 * turn));
+            observed.see(None, at(101 + 20 * turn));
+        }
+        assert_eq!(observed.deleted.len(), 1);
+    }
+
     #[test]
     fn deleted_lease_without_a_holder_or_of_our_own_is_created_at_once() {
         for holder in ["", "me"] {
-            let mut observed = Observation::nothing(at(0));
+            let mut observed = nothing();
             observed.see(Some(record(holder, "1")), at(100));
             observed.see(None, at(101));
             assert_eq!(decide(&observed, ME, at(101)), Step::Create, "{holder:?}");
@@ -172,7 +212,7 @@ mod tests {
     #[test]
     fn duration_of_the_holder_counts_before_our_own() {
         let expiry = |record: Record| {
-            let mut observed = Observation::nothing(at(0));
+            let mut observed = nothing();
             observed.see(Some(record), at(100));
             let Step::Wait(expiry) = decide(&observed, ME, at(100)) else {
                 panic!("another process holds it");
@@ -188,7 +228,7 @@ mod tests {
     #[test]
     fn takeover_differs_only_for_a_held_lease() {
         let claim = Claim { take_over: true, ..ME };
-        let mut observed = Observation::nothing(at(0));
+        let mut observed = nothing();
         assert_eq!(decide(&observed, claim, at(0)), Step::Create);
         observed.see(Some(record("other", "1")), at(1));
         assert_eq!(decide(&observed, claim, at(1)), Step::TakeOver(record("other", "1")));

@@ -26,7 +26,7 @@ async fn one_controller_starts_while_another_waits_for_its_kind() {
     let controllers = vec![toy::<MarkConfigMaps>(&acting), toy::<MarkMachineSets>(&acting)];
     let running = world.run(world.options(), controllers);
     let waits = "[!] controller machine-sets waits for machinesets.machine.openshift.io: the \
-                 CustomResourceDefinition is missing; install it with: machinist crds | kubectl";
+                 CustomResourceDefinition is missing; apply deploy/crds/machine";
     running.assert_readiness(waits).await;
     world.create_config_maps(2).await;
     world.all_marked(2).await;

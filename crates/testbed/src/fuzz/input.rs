@@ -214,12 +214,18 @@ impl Input {
                     lines.insert(place, format!("x: {}{}", "[".repeat(depth), "]".repeat(depth)));
                 }
                 ValueChange::Repeat(times) => {
-                    lines[place] = format!("{}\n", lines[place]).repeat(usize::from(*times));
+                    let line = format!("{}\n", lines[place]);
+                    lines[place] = line.repeat(repetitions(*times, line.len()));
                 }
             }
         }
         lines.join("\n")
     }
+}
+
+/// Several changes in a row would multiply: a document that is as long as an input may be is not repeated.
+fn repetitions(times: u16, length: usize) -> usize {
+    usize::from(times).min(LARGEST / length.max(1)).max(1)
 }
 
 fn count(value: &Value) -> usize {
@@ -283,7 +289,10 @@ impl ValueChange {
                     *value = json!([value.take()]);
                 }
             }
-            Self::Repeat(times) => *value = vec![value.clone(); usize::from(*times)].into(),
+            Self::Repeat(times) => {
+                let times = repetitions(*times, value.to_string().len());
+                *value = vec![value.clone(); times].into();
+            }
         }
         Removed::No
     }

@@ -117,7 +117,7 @@ fn a_finished_drain_is_true_with_its_reason() {
         (gone, Step::NodeGone, "DrainSucceeded", "does not exist"),
         (volumes, Step::VolumesLeft, "DrainForced", "pv-1"),
         (forced, Step::Forced, "DrainForced", "force-deletion"),
-        (timed_out, Step::Forced, "DrainForced", "time limit"),
+        (timed_out, Step::Forced, "DrainForced", "timeout of 2h"),
     ];
     for (view, step, event, text) in cases {
         let reported = report(&view, &decide(&view, now()), &Outcome::default(), now());

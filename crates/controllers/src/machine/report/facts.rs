@@ -262,7 +262,8 @@ impl Facts {
                 self.warn(EventReason::FailedUpdate, "Update", text);
             }
             Call::Delete => {
-                self.ready = Some(ready::not_terminated(error));
+                let id = view.observed.present().map(|instance| &*instance.id);
+                self.ready = Some(ready::not_terminated(id, error));
                 self.warn(EventReason::FailedDelete, "Delete", text);
             }
         }

@@ -57,12 +57,12 @@ pub(super) fn hooked(hooks: &[Hook]) -> Condition {
     no(SEVERITY_INFO, WAITING_FOR_HOOKS, messages::waiting_for_hooks(hooks))
 }
 
-pub(super) fn not_terminated(error: &CloudError) -> Condition {
+pub(super) fn not_terminated(instance: Option<&str>, error: &CloudError) -> Condition {
     let severity = match error.category() {
         Category::Unauthorised | Category::InvalidConfiguration => SEVERITY_ERROR,
         _ => SEVERITY_WARNING,
     };
-    no(severity, DELETION_FAILED, messages::not_deleted(&error.message))
+    no(severity, DELETION_FAILED, messages::not_deleted(instance, &error.message))
 }
 
 pub(super) fn is_without_node(ready: &Condition) -> bool {

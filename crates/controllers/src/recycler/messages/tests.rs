@@ -71,8 +71,9 @@ fn all_messages() {
         let place = "condition Ready=False, Event Warning FailedValidate";
         rows.push((place, "InvalidConfiguration", refusal.to_string()));
     }
-    let undecodable =
-        Refusal::Undecodable(text("spec.threshold: invalid type: string \"x\", expected i32"));
+    let undecodable = Refusal::Undecodable(text(
+        "spec.threshold: invalid type: string \"x\", expected a whole number",
+    ));
     rows.push(("Event Warning", "FailedValidate", undecodable.to_string()));
     let pod = Involved::Pod { namespace: "ns".into(), name: "web".into(), uid: None };
     for why in [

@@ -2,6 +2,7 @@ use std::fmt;
 use std::time::Duration;
 
 use machinist_api::event_recycler::recycle::{RecycleFailure, RecycledInstance, Step};
+use machinist_domain::retry::Category;
 use machinist_domain::texts;
 
 use super::begin::Refusal;
@@ -12,6 +13,9 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFound => f.write_str("Auto Scaling group not found; check spec.awsRegion"),
+            Self::Unreachable(failure) if failure.category == Category::Unauthorised => {
+                write!(f, "{}; see docs/guides/recycler.md#iam-policy", failure.message)
+            }
             Self::Unreachable(failure) => f.write_str(&failure.message),
             Self::Empty => f.write_str("the group has no instances"),
             Self::Deleting => f.write_str("the group is being deleted"),
@@ -38,15 +42,20 @@ impl fmt::Display for Refusal {
             Self::Busy(mark) => {
                 let owner = Mark::read(mark).map(|mark| mark.owner);
                 let owner = owner.as_deref().unwrap_or("of an unknown version");
-                write!(f, "another recycle of the group is in progress ({owner})")
+                write!(
+                    f,
+                    "another recycle of the group is in progress ({owner}); wait until it has ended"
+                )
             }
-            Self::RefreshRunning => f.write_str("an instance refresh of the group is in progress"),
+            Self::RefreshRunning => f.write_str(
+                "an instance refresh of the group is in progress; wait until it has ended",
+            ),
         }
     }
 }
 
 pub(super) const RESUMED: &str = "resumed from the tags of the group";
-pub(super) const PAUSED: &str = "paused because spec.dryRun is set";
+pub(super) const PAUSED: &str = "paused because spec.dryRun is set; remove it to continue";
 pub(super) const OWNER_DELETED: &str = "the EventRecycler was deleted";
 pub(super) const MAYBE_GONE: &str = "the group was not found; checking again";
 pub(super) const GONE: &str = "the group no longer exists";
@@ -79,7 +88,7 @@ texts! {
     pub(super) fn gives_up(group: &str, step: Step, why: Option<&str>) =
         "Recycle of {group} failed and is being undone (step {}): {}", step.as_str(), why.unwrap_or("no reason given");
     pub(super) fn at_step(group: &str, step: Step) = "Recycle of {group} is at step {}", step.as_str();
-    pub(super) fn recycled(group: &str) = "Recycled {group}";
+    pub(super) fn recycled(group: &str) = "Recycled node group {group}";
 }
 
 pub(super) fn terminating(has_hooks: bool) -> String {

@@ -142,7 +142,10 @@ fn the_next_group_is_recycled_where_the_worst_is_refused() {
     assert_eq!(status["activeRecycles"], json!(["a"]));
     assert_eq!(status["eventCounts"], json!({"b": 8}));
     let message = condition(&status, "Recycling")["message"].as_str().unwrap();
-    assert!(message.starts_with("Recycling node group a; Cannot recycle b: "), "{message}");
+    assert!(
+        message.starts_with("Recycling node group a; Cannot recycle node group b: "),
+        "{message}"
+    );
     let reasons: Vec<_> = report.events.iter().map(|event| event.reason).collect();
     assert_eq!(reasons, [EventReason::RecycleRefused, EventReason::RecycleBegins]);
     assert_eq!(report.retry, Some(Retry::Again(Duration::ZERO)));
@@ -157,7 +160,8 @@ fn every_refused_group_has_one_event() {
     let status = first.status.unwrap();
     let message = condition(&status, "Recycling")["message"].as_str().unwrap();
     assert!(
-        message.starts_with("Cannot recycle b: ") && message.contains("; Cannot recycle bb: "),
+        message.starts_with("Cannot recycle node group b: ")
+            && message.contains("; Cannot recycle node group bb: "),
         "{message}"
     );
     let again = written(sample, &status).news("b", "q", 1, 0);
@@ -175,7 +179,7 @@ fn groups_of_one_name_in_two_regions_have_the_region_in_their_name() {
     let status = reconcile(&sample, Some(there(group(0)))).status.unwrap();
     assert_eq!(status["eventCounts"], json!({"us-east-1/a": 8, "eu-west-3/a": 2}));
     let message = condition(&status, "Recycling")["message"].as_str().unwrap();
-    assert!(message.starts_with("Cannot recycle us-east-1/a: "), "{message}");
+    assert!(message.starts_with("Cannot recycle node group us-east-1/a: "), "{message}");
     let status = reconcile(&sample, Some(there(group(2)))).status.unwrap();
     assert_eq!(status["activeRecycles"], json!(["us-east-1/a"]));
     assert_eq!(status["recycles"][0]["region"], "us-east-1");

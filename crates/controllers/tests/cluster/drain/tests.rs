@@ -140,7 +140,10 @@ async fn volumes_are_waited_for() -> Result<()> {
     let process = Process::start(&world, patient).await?;
     let mut machine = Machine::of(&node)?;
     process.until_step(&mut machine, Step::WaitingForVolumes).await?;
-    assert_eq!(machine.message(), "Volumes are still attached: vol-a");
+    assert_eq!(
+        machine.message(),
+        "Volumes are still attached to the node: vol-a; waiting for the storage driver"
+    );
     world.detach(&here).await?;
     process.until_step(&mut machine, Step::Succeeded).await
 }

@@ -9,9 +9,13 @@ texts! {
         "{annotation} was set by hand and is kept; --overwrite replaces it";
     pub(super) fn wrong_architecture(name: &str) =
         "kubernetes.io/arch={name} in the capacity labels was wrong and is replaced";
-    pub(super) fn unreadable(count: usize) = "documents that cannot be read: {count}; nothing was printed";
     pub(super) fn unknown_types(count: usize) =
         "MachineSets with an unknown instance type, not changed: {count}";
+}
+
+pub(super) fn unreadable(count: usize) -> String {
+    let documents = if count == 1 { "document" } else { "documents" };
+    format!("{count} {documents} cannot be read (see above); nothing was printed")
 }
 
 pub(super) const NOT_MAPS: &str = "metadata and metadata.annotations must be maps";

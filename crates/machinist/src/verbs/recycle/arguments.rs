@@ -105,7 +105,7 @@ pub struct How {
     /// The time between two descriptions of a group.
     #[arg(long, short, default_value = "15s", value_parser = some_time, value_name = "DURATION")]
     pub poll_interval: Duration,
-    /// How long a step may take before the recycle fails and the group is left at its size.
+    /// How long a step may take before the recycle is abandoned and the group gets its original sizes back.
     #[arg(long, default_value = "20m", value_parser = some_time, value_name = "DURATION")]
     pub timeout: Duration,
     /// How long the drain of one Node may take; by default as long as a step.

@@ -52,7 +52,7 @@ texts! {
     pub(super) fn interrupted(group: &str) = "interrupted during the recycle of {group}";
     pub(super) fn incomplete(done: usize, of: usize, why: &str) =
         "{done} of {of} groups recycled; then: {why}";
-    pub(super) fn recycled(group: &str) = "recycled {group}";
+    pub(super) fn recycled(group: &str) = "recycled node group {group}";
     pub(super) fn config_unreadable(path: &Path, why: &str) =
         "config file {} cannot be read: {why}", path.display();
     pub(super) fn watch_recycles(threshold: u32, by: CountBy, window: Duration, how: &str) =
@@ -66,7 +66,7 @@ texts! {
         "threshold reached ({count} {}); recycling {group}", unit(by);
     pub(super) fn protected(instances: usize) = "{instances} of its instances are protected from scale-in";
     pub(super) fn hook(hook: &Hook) =
-        "hook {} ({}) may take {}", hook.name, hook.transition, span(hook.patience);
+        "lifecycle hook {:?} ({}) may delay each instance by up to {}", hook.name, hook.transition, span(hook.patience);
     pub(super) fn warm_pool(size: impl fmt::Display) = "it has a warm pool of {size}";
     pub(super) fn resumed_by(owner: &str) = "  resumed: it was started by {owner}";
     pub(super) fn final_size(min: u32, max: u32, desired: u32) =

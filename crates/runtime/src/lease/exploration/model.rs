@@ -10,7 +10,7 @@ use serde_json::json;
 use super::super::record::Record;
 use super::super::rules::{Claim, Observation, Step, decide};
 use super::Decide;
-use super::process::{DEADLINE, Holder, Kind, LEASE, Process, REQUEST, Seen, Write};
+use super::process::{DEADLINE, HOLDERS, Holder, Kind, LEASE, Process, REQUEST, Seen, Write};
 
 const TICK: Duration = Duration::from_secs(20);
 /// Now, so that ages can be subtracted.
@@ -73,11 +73,7 @@ impl World {
         let mut key = *process;
         (key.sent, key.late, key.quiet) = (None, None, 0);
         *self.steps.borrow_mut().entry((me, key)).or_insert_with(|| {
-            let claim = Claim {
-                me: name(Holder::Process(me)),
-                duration: TICK * LEASE.into(),
-                take_over: key.takes_over,
-            };
+            let claim = Claim { me: name(Holder::Process(me)), take_over: key.takes_over };
             match (self.decide)(&observation(&key), claim, NOW) {
                 Step::Create => Next::Create,
                 Step::Take(_) => Next::Take,
@@ -86,6 +82,10 @@ impl World {
             }
         })
     }
+}
+
+fn duration() -> Duration {
+    TICK * LEASE.into()
 }
 
 fn name(holder: Holder) -> &'static str {
@@ -117,11 +117,25 @@ fn observation(process: &Process) -> Observation {
             .seen
             .map(|seen| record(seen.holder, if seen.is_current { CURRENT } else { STALE })),
         changed: at(process.changed),
-        deleted: process.deleted.map(|(holder, age)| (record(holder, STALE), at(age))),
+        deleted: HOLDERS
+            .into_iter()
+            .zip(process.deleted)
+            .filter_map(|(holder, age)| Some((name(holder).to_owned(), at(age?) + duration())))
+            .collect(),
+        duration: duration(),
     }
 }
 
-type Deleted = Option<(Holder, u8)>;
+/// The inverse of `observation`.
+fn deleted(observed: &Observation) -> Deleted {
+    HOLDERS.map(|holder| {
+        let (_, expiry) = observed.deleted.iter().find(|(other, _)| other == name(holder))?;
+        let age = (NOW + duration()).saturating_sub(*expiry).as_secs() / TICK.as_secs();
+        u8::try_from(age).ok()
+    })
+}
+
+type Deleted = [Option<u8>; 3];
 type See = (Option<Seen>, u8, Deleted, Option<Seen>, &'static str);
 
 thread_local! {
@@ -135,12 +149,9 @@ fn see(process: &mut Process, lease: Option<Seen>, version: &'static str) {
     let known = SEEN.with_borrow(|known| known.get(&key).copied());
     let (changed, deleted) = known.unwrap_or_else(|| {
         let mut observed = observation(process);
-        let before = observed.deleted.clone();
         observed.see(lease.map(|lease| record(lease.holder, version)), NOW);
         let changed = if observed.changed == NOW { 0 } else { process.changed };
-        let is_new = observed.deleted != before;
-        let deleted =
-            if is_new { process.seen.map(|seen| (seen.holder, 0)) } else { process.deleted };
+        let deleted = deleted(&observed);
         SEEN.with_borrow_mut(|known| known.insert(key, (changed, deleted)));
         (changed, deleted)
     });
@@ -215,7 +226,9 @@ impl State {
         self.lease.iter_mut().for_each(forget);
         for process in &mut self.processes {
             process.seen.iter_mut().for_each(|seen| forget(&mut seen.holder));
-            process.deleted.iter_mut().for_each(|(holder, _)| forget(holder));
+            let [.., killed] = process.deleted;
+            let gone = process.deleted[me].take();
+            process.deleted[2] = gone.into_iter().chain(killed).min();
         }
     }
 }

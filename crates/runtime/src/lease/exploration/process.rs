@@ -15,6 +15,9 @@ pub(super) enum Holder {
     Free,
 }
 
+/// Who may hold a Lease that is deleted, by index.
+pub(super) const HOLDERS: [Holder; 3] = [Holder::Process(0), Holder::Process(1), Holder::Killed];
+
 /// The last record that the process has seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Seen {
@@ -55,7 +58,8 @@ pub(super) struct Process {
     pub(super) seen: Option<Seen>,
     /// Ticks since the process saw it change.
     pub(super) changed: u8,
-    pub(super) deleted: Option<(Holder, u8)>,
+    /// By holder (`HOLDERS`): ticks since the process saw its Lease deleted.
+    pub(super) deleted: [Option<u8>; 3],
     /// While it holds the Lease: the ticks for which it may write.
     pub(super) lead: Option<u8>,
     /// The ticks for which it must not, because of a takeover.
@@ -72,7 +76,7 @@ impl Process {
             looked: false,
             seen: None,
             changed: 0,
-            deleted: None,
+            deleted: [None; 3],
             lead: None,
             quiet: 0,
             takes_over,
@@ -89,9 +93,7 @@ impl Process {
     pub(super) fn tick(&mut self) {
         let older = |age: &mut u8| *age = (*age + 1).min(LEASE);
         older(&mut self.changed);
-        if let Some((_, age)) = &mut self.deleted {
-            older(age);
-        }
+        self.deleted.iter_mut().flatten().for_each(older);
         self.lead = self.lead.map(|left| left.saturating_sub(1));
         self.quiet = self.quiet.saturating_sub(1);
         if let Some(sent) = &mut self.sent {
@@ -112,10 +114,9 @@ impl Process {
         if self.lead.is_some() {
             self.changed = 0;
         }
-        let matters = |(holder, age): &(Holder, u8)| {
-            *age < LEASE && !matches!(holder, Holder::Free) && *holder != Holder::Process(me)
-        };
-        self.deleted = self.deleted.filter(matters);
+        for (holder, age) in self.deleted.iter_mut().enumerate() {
+            *age = age.filter(|age| *age < LEASE && holder != me);
+        }
         self
     }
 

@@ -41,7 +41,8 @@ fn sets_both_error_fields_of_a_failed_machine() {
         assert_eq!(status[name], "InvalidConfiguration");
     }
     for name in ["errorMessage", "failureMessage"] {
-        assert_eq!(status[name], "No luck");
+        let text = "No luck; correct the MachineSet's template, then delete this Machine";
+        assert_eq!(status[name], text);
     }
     assert_eq!((reasons(&report), report.retry), (vec!["Failed"], None));
     assert_eq!(condition(&status, "InstanceExists"), "-/-", "a launch is stored, so it is unknown");
@@ -50,7 +51,8 @@ fn sets_both_error_fields_of_a_failed_machine() {
     stock.rules.failure_fields = Field::Dropped;
     let fatal = done(Plan::Fail(Fatal::InvalidConfiguration("no".to_owned())));
     let status = report_and_status(stock, &object(&launched()), &fatal).1;
-    assert_eq!((status.get("failureReason"), &status["errorMessage"]), (None, &json!("No")));
+    let text = "No; correct the MachineSet's template, then delete this Machine";
+    assert_eq!((status.get("failureReason"), &status["errorMessage"]), (None, &json!(text)));
 
     let unclear = CloudError { effect: Effect::Unclear, ..error(ErrorClass::InvalidConfiguration) };
     let status = of(&launched(), &tried(Outcome::CallFailed(Call::Create, unclear))).1;
