@@ -62,6 +62,7 @@ texts! {
     pub(super) fn created(names: &[&str]) = "Created {}", machine_names(names);
     pub(super) fn deleted(names: &[&str]) = "Deleted {}", machine_names(names);
     pub(super) fn claim_failed(cause: &str) = "Cannot adopt or release a Machine: {cause}";
+    pub(super) fn orphan_undecodable(machine: &str) = "Machine {machine} cannot be decoded; see its Events";
     pub(super) fn create_failed(cause: &str) = "Cannot create Machines: {cause}";
     pub(super) fn delete_failed(cause: &str) = "Cannot delete Machines: {cause}";
     pub(super) fn list_failed(cause: &str) = "Cannot list Machines before a scale-down: {cause}";
@@ -147,6 +148,11 @@ mod tests {
             (NORMAL, EventReason::Scaled.as_str(), created(&many)),
             (NORMAL, EventReason::Scaled.as_str(), deleted(&one)),
             (FAILURE, EventReason::ReconcileError.as_str(), claim_failed(machine)),
+            (
+                "condition ReplicaFailure=True",
+                EventReason::ReconcileError.as_str(),
+                claim_failed(&orphan_undecodable("fleet-s84c-1")),
+            ),
             (FAILURE, EventReason::ReconcileError.as_str(), list_failed(machines)),
             (FAILURE, EventReason::ReconcileError.as_str(), window_failed(set)),
             ("Event Warning", EventReason::ReconcileError.as_str(), status_failed(set)),
