@@ -1,15 +1,18 @@
 //! Log lines on stderr: text, or JSON with `--log-format json`.
 
+use std::fmt;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tracing::{Event, Subscriber};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::MakeExt as _;
-use tracing_subscriber::fmt::FormatFields;
-use tracing_subscriber::fmt::format::debug_fn;
+use tracing_subscriber::fmt::format::{self, Format, Json, JsonFields, Writer, debug_fn};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
 
 use crate::cli::{LogFormat, Logging};
-use crate::terminal::escape;
+use crate::terminal::{escape, escape_json};
 
 pub(crate) fn start(logging: Logging, default: &str) {
     // kube logs every failed request; the controllers log it too, with the object.
@@ -22,7 +25,9 @@ pub(crate) fn start(logging: Logging, default: &str) {
     // An error means that a test started logging before.
     drop(match logging.log_format {
         LogFormat::Text => lines.fmt_fields(fields()).try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+        LogFormat::Json => {
+            lines.fmt_fields(JsonFields::new()).event_format(EscapedJson::new()).try_init()
+        }
     });
 }
 
@@ -37,6 +42,32 @@ fn fields() -> impl for<'writer> FormatFields<'writer> + 'static {
         }
     })
     .delimited(" ")
+}
+
+/// JSON lines. JSON escapes only C0 controls by itself; a terminal obeys more.
+struct EscapedJson(Format<Json>);
+
+impl EscapedJson {
+    fn new() -> Self {
+        Self(format::json().flatten_event(true))
+    }
+}
+
+impl<S, N> FormatEvent<S, N> for EscapedJson
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'writer> FormatFields<'writer> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut line = String::new();
+        self.0.format_event(context, Writer::new(&mut line), event)?;
+        write!(writer, "{}", escape_json(&line))
+    }
 }
 
 /// How many log lines were written. The playground redraws its table only if there were none below it.
@@ -81,6 +112,38 @@ mod tests {
         }
     }
 
+    impl Lines {
+        /// The one line that was written. A terminal would obey nothing in it.
+        fn one(&self) -> String {
+            let written = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+            let line = written.strip_suffix('\n').unwrap();
+            assert!(!line.contains(is_obeyed), "{line:?}");
+            line.to_owned()
+        }
+    }
+
+    fn warn(subscriber: impl Subscriber + Send + Sync + 'static) {
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::warn!(error = %HOSTILE, event = ?HOSTILE, text = HOSTILE, "about {HOSTILE}");
+        });
+    }
+
+    #[test]
+    fn a_json_line_escapes_what_would_control_the_terminal_and_stays_json() {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(move || writer.clone())
+            .fmt_fields(JsonFields::new())
+            .event_format(EscapedJson::new());
+        warn(subscriber.finish());
+        let line: serde_json::Value = serde_json::from_str(&lines.one()).unwrap();
+        assert_eq!(line["text"], HOSTILE);
+        assert_eq!(line["error"], HOSTILE);
+        assert_eq!(line["message"], format!("about {HOSTILE}"));
+        assert_eq!(line["level"], "WARN");
+    }
+
     #[test]
     fn a_text_line_quotes_what_would_control_the_terminal() {
         let lines = Lines::default();
@@ -88,15 +151,9 @@ mod tests {
         let subscriber = tracing_subscriber::fmt()
             .with_writer(move || writer.clone())
             .with_ansi(false)
-            .fmt_fields(fields())
-            .finish();
-        tracing::subscriber::with_default(subscriber, || {
-            tracing::warn!(error = %HOSTILE, event = ?HOSTILE, text = HOSTILE, "about {HOSTILE}");
-        });
-        let written = lines.0.lock().unwrap().clone();
-        let written = String::from_utf8(written).unwrap();
-        let line = written.strip_suffix('\n').unwrap();
-        assert!(!line.contains(is_obeyed), "{line:?}");
+            .fmt_fields(fields());
+        warn(subscriber.finish());
+        let line = lines.one();
         for part in [r"about a\u{1b}[2J", r" error=a\u{1b}[2J", r#" text="a\u{1b}[2J"#] {
             assert!(line.contains(part), "{part}: {line}");
         }

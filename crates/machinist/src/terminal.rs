@@ -1,6 +1,6 @@
 //! Text for terminals. What clusters, clouds and files say may have control characters, which a terminal obeys, and
-//! marks that reorder text. They are shown as in a Rust string: `\u{1b}`. All text that is printed passes here, apart
-//! from manifests and JSON, which are data; in JSON they are escaped by its own rules.
+//! marks that reorder text. They are shown as in a Rust string: `\u{1b}`. All text that is printed or logged passes
+//! here, apart from manifests, which are data; in JSON they are escaped by its own rules.
 
 use std::borrow::Cow;
 

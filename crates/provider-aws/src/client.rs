@@ -8,7 +8,6 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{AppName, BehaviorVersion, Region};
 use aws_sdk_ec2::config::Builder;
-use machinist_domain::retry::Category;
 use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::metrics::CallMetrics;
 use machinist_provider::parts::Parts;
@@ -65,8 +64,7 @@ impl Connector {
 
     /// The custom endpoint of STS, which exchanges identities for credentials.
     pub(crate) async fn sts_endpoint(&self) -> Result<Option<Arc<str>>, AwsError> {
-        let settings = ClusterSettings::of(&*self.platform).await;
-        let settings = settings.map_err(|text| AwsError::access(Category::Unavailable, text))?;
+        let settings = ClusterSettings::of(&*self.platform).await.map_err(AwsError::Access)?;
         Ok(settings.endpoint(STS).map(Arc::from))
     }
 

@@ -21,7 +21,8 @@ const LONGEST_MESSAGE: usize = 300;
 #[expect(missing_docs, reason = "the names of the fields say it")]
 pub enum AwsError {
     NoSuchRegion(String),
-    /// Credentials, CA bundle or region cannot be used, or the permit has expired; no request was sent.
+    /// Credentials, CA bundle, region or cluster settings cannot be used, or the permit has expired: no request was
+    /// sent. Or instance types were not fetched because the code panicked.
     Access(Failure),
     Refused {
         operation: &'static str,

@@ -17,6 +17,8 @@ mod provider;
 mod quiet;
 mod regions;
 mod responses;
+#[cfg(test)]
+mod samples;
 mod tls;
 mod types;
 

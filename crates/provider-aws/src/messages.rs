@@ -23,6 +23,8 @@ pub(crate) const NO_HOST_ID: &str = "the response contains no host id";
 pub(crate) const NO_INSTANCE_ID: &str = "the response contains no instance id";
 pub(crate) const NO_REFRESH_ID: &str = "the response contains no refresh id";
 pub(crate) const TIMED_OUT: &str = "timed out";
+pub(crate) const FETCH_PANICKED: &str =
+    "the provider panicked when instance types were fetched; see the log of the controller";
 pub(crate) const NO_SECURITY_GROUPS: &str = "securityGroups must not be empty";
 pub(crate) const SPEC_EDITED: &str = "retrying with the edited spec";
 pub(crate) const FILTERS_MATCH_OTHERS: &str =
@@ -224,6 +226,7 @@ mod tests {
                 no_credentials("the environment has none", false),
             ),
             AwsError::access(Category::InvalidConfiguration, no_credentials("no profile x", true)),
+            AwsError::access(Category::Unexpected, FETCH_PANICKED),
             AwsError::refused(operation, "VcpuLimitExceeded", "You have requested more", 400),
             AwsError::NoResponse { operation, reason: "connection closed".to_owned() },
             AwsError::NoResponse { operation, reason: TIMED_OUT.to_owned() },

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::plan::{CordonOutcome, Outcome, Plan, Removal};
 use super::report::attempts_after;
 use super::snapshot::View;
-use super::{Drainer, MEMORY, Mark};
+use super::{Drainer, Mark};
 use crate::kinds::Node;
 
 const PODS_AT_ONCE: usize = 16;
@@ -54,7 +54,7 @@ impl Drainer {
             None => view.attempts.clone(),
         };
         let (uid, now) = (view.subject.uid.clone(), self.clock.uptime());
-        self.attempts.lock().insert(uid, attempts, now, MEMORY);
+        self.attempts.store(uid, attempts, now);
         outcome
     }
 

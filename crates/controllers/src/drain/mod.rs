@@ -8,6 +8,7 @@ mod act;
 mod attempt;
 mod decide;
 mod mark;
+mod memory;
 mod messages;
 pub(crate) mod node_match;
 mod observe;
@@ -20,21 +21,19 @@ mod step;
 mod timeout;
 mod volumes;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinist_domain::expiring::ExpiringMap;
 use machinist_domain::key::Uid;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_runtime::cache::Cache;
 use machinist_runtime::clock::SharedClock;
 use machinist_runtime::cluster::Session;
-use parking_lot::Mutex;
 
 use self::attempt::Attempt;
 pub use self::decide::decide;
 pub use self::mark::Mark;
+use self::memory::Attempts;
 pub(crate) use self::plan::{Outcome, Plan};
 pub(crate) use self::pod::Pod;
 use self::pod_action::PodAction;
@@ -54,9 +53,7 @@ pub struct Drainer {
     nodes: Arc<Cache<Nodes>>,
     session: Session,
     attachments: Attachments,
-    /// Refused evictions by Machine (or Node), then by pod. If they are lost, evictions are refused again, with the
-    /// first delay. Those of a drain that is not continued expire.
-    attempts: Mutex<ExpiringMap<Uid, HashMap<Uid, Attempt>>>,
+    attempts: Attempts,
     /// Held while a control-plane node is cordoned, so that only one is. The lease makes one process enough.
     control_plane: tokio::sync::Mutex<()>,
     clock: SharedClock,
@@ -75,7 +72,7 @@ impl Drainer {
             attachments: Attachments::new(session.clone(), clock.clone()),
             nodes,
             session,
-            attempts: Mutex::default(),
+            attempts: Attempts::default(),
             control_plane: tokio::sync::Mutex::default(),
             clock,
             timings,
@@ -83,6 +80,6 @@ impl Drainer {
     }
 
     pub fn forget(&self, machine: &Uid) {
-        self.attempts.lock().remove(machine);
+        self.attempts.forget(machine);
     }
 }

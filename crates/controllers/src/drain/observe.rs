@@ -23,7 +23,7 @@ const READS_AT_ONCE: usize = 8;
 impl Drainer {
     /// Reads what the next step for `subject` needs. Errors are part of the view.
     pub async fn observe(&self, subject: Subject) -> View {
-        let attempts = self.attempts.lock().get(&subject.uid, self.clock.uptime()).cloned();
+        let attempts = self.attempts.of(&subject.uid, self.clock.uptime());
         let first_reconcile = attempts.is_none();
         let mut view = View::new(subject, self.timings, attempts.unwrap_or_default());
         view.first_reconcile = first_reconcile;

@@ -142,6 +142,8 @@ impl Kind for FeatureGates {
 
 #[cfg(test)]
 mod tests {
+    use anyhow::Result;
+    use machinist_testbed::fuzz::{done, feed};
     use serde_json::json;
 
     use super::*;
@@ -173,5 +175,29 @@ mod tests {
         assert!(!migration(json!([old])));
         assert!(!migration(json!([{"version": "4.21.0", "enabled": other}])));
         assert!(migration(json!([old, {"version": "4.21.0", "enabled": on}])));
+    }
+    #[test]
+    fn fuzz_infrastructures() -> Result<()> {
+        let sample = r#"{"metadata": {"name": "cluster", "uid": "u", "resourceVersion": "7"},
+            "status": {"infrastructureName": "prod-x7k2p", "platformStatus": {"type": "AWS", "aws":
+            {"region": "eu-west-1", "serviceEndpoints": [{"name": "ec2", "url": "https://ec2"}],
+            "resourceTags": [{"key": "a", "value": "b"}], "ipFamily": "IPv4"}}}}"#;
+        feed(&[sample], |bytes| {
+            if let Ok(wire) = serde_json::from_slice(bytes) {
+                done(Infrastructures.project(wire).endpoint("ec2"));
+            }
+        })
+    }
+
+    #[test]
+    fn fuzz_feature_gates() -> Result<()> {
+        let sample = r#"{"metadata": {"name": "cluster", "uid": "u", "resourceVersion": "7"},
+            "status": {"featureGates": [{"version": "4.21.0", "enabled": [{"name": "MachineAPIMigration"}],
+            "disabled": [{"name": "x"}]}]}}"#;
+        feed(&[sample], |bytes| {
+            if let Ok(wire) = serde_json::from_slice(bytes) {
+                done(FeatureGates.project(wire));
+            }
+        })
     }
 }

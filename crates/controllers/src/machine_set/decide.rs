@@ -96,8 +96,8 @@ fn managed_elsewhere(set: &MachineSetState, field: Field) -> Option<Plan> {
 
 /// Reserves ordinals for the missing Machines, or creates those of reserved ordinals; `None` if there are enough.
 fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
-    // A refused orphan is adopted later: a Machine in its place would be one too many.
-    let existing = view.members.len() + view.refused_orphans;
+    // Such an orphan is adopted later: a Machine in its place would be one too many.
+    let existing = view.members.len() + view.unadopted_orphans;
     let open = view.open_ordinals.len();
     // An unanswered create may still be executed and bring back a Machine that is being deleted: that one counts, too.
     let in_flight = view.in_flight != InFlight::No;

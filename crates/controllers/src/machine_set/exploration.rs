@@ -26,3 +26,15 @@ fn explore_scaling() -> Result<(), Counterexample> {
     }
     Ok(())
 }
+
+#[test]
+fn explore_scaling_beside_an_orphan() -> Result<(), Counterexample> {
+    let worlds = if is_large() { &[(3, 3, 1), (3, 2, 2)][..] } else { &[(3, 2, 1)] };
+    for (most, users, faults) in worlds {
+        let name = format!(
+            "a MachineSet of up to {most} beside an orphan, {users} actions of users, {faults} faults"
+        );
+        explore(&name, &World::new(*most, *users, *faults, false).with_orphans(1))?;
+    }
+    Ok(())
+}

@@ -65,6 +65,8 @@ texts! {
     pub(super) fn release_failed(machine: &str, cause: &str) = "Cannot release Machine {machine}: {cause}";
     pub(super) fn set_unread(cause: &str) =
         "Cannot read the MachineSet, which is needed before it adopts Machines: {cause}";
+    pub(super) fn orphan_undecodable(machine: &str) =
+        "Cannot adopt Machine {machine}: it cannot be decoded; see its Events";
     pub(super) fn create_failed(cause: &str) = "Cannot create Machines: {cause}";
     pub(super) fn delete_failed(cause: &str) = "Cannot delete Machines: {cause}";
     pub(super) fn list_failed(cause: &str) =
@@ -154,6 +156,11 @@ mod tests {
             (FAILURE, EventReason::ReconcileError.as_str(), adopt_failed(one[0], machine)),
             (FAILURE, EventReason::ReconcileError.as_str(), release_failed(one[0], machine)),
             (FAILURE, EventReason::ReconcileError.as_str(), set_unread(set)),
+            (
+                "condition ReplicaFailure=True",
+                EventReason::ReconcileError.as_str(),
+                orphan_undecodable("fleet-s84c-1"),
+            ),
             (FAILURE, EventReason::ReconcileError.as_str(), list_failed(machines)),
             (FAILURE, EventReason::ReconcileError.as_str(), window_failed(set)),
             ("Event Warning", EventReason::ReconcileError.as_str(), status_failed(set)),

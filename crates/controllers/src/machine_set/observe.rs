@@ -11,9 +11,9 @@ use machinist_runtime::cluster::ApiError;
 use super::MachineSetController;
 use super::membership::{Membership, Owner, membership};
 use super::memory::hold;
-use super::ordinals;
-use super::ownership::{orphans_of, owner};
+use super::ownership::{is_selected, orphans_of, owner};
 use super::snapshot::{InFlight, Member, ReadySince, Seen, Snapshot, View};
+use super::{messages, ordinals};
 use crate::kinds::{Machine, MachineSetState};
 use crate::served::Field;
 
@@ -65,7 +65,7 @@ async fn view(
         members: Vec::new(),
         orphans: Vec::new(),
         unselected: Vec::new(),
-        refused_orphans: 0,
+        unadopted_orphans: 0,
         claim_failure: None,
         claim_retry: None,
         open_ordinals: Vec::new(),
@@ -106,12 +106,7 @@ fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &E
         Some(_) => Owner::Other,
     };
     let Ok(selector) = &view.set.spec.selector else { return };
-    let (selected, machine) = match entry {
-        Entry::Known(machine) => (selector.matches(&machine.labels), Some(machine)),
-        Entry::Undecodable(object) => {
-            (selector.matches_by(|name| object.labels.get(name).map(String::as_str)), None)
-        }
-    };
+    let selected = is_selected(entry, selector);
     if owner == Owner::ThisSet {
         let ordinal = ordinals::ordinal(&set.key.name, &set.uid, &meta.key.name);
         view.highest_ordinal = view.highest_ordinal.max(ordinal);
@@ -121,7 +116,7 @@ fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &E
         };
         view.leaving_ordinals += usize::from(meta.deleting && ordinal.is_some_and(in_window));
     }
-    match (membership(owner, selected, meta.deleting), machine) {
+    match (membership(owner, selected, meta.deleting), entry.known()) {
         (Membership::Member, machine) => view.members.push(Member {
             key: meta.key.clone(),
             seen: machine.map(|machine| Seen {
@@ -138,11 +133,17 @@ fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &E
                     view.claim_failure.get_or_insert(failed.cause);
                     let retry = failed.retry_at.saturating_sub(now);
                     view.claim_retry = Some(view.claim_retry.map_or(retry, |at| at.min(retry)));
-                    view.refused_orphans += usize::from(found == Membership::Orphan);
+                    view.unadopted_orphans += usize::from(found == Membership::Orphan);
                 }
                 (None, Membership::Orphan) => view.orphans.push(Arc::clone(machine)),
                 (None, _) => view.unselected.push(Arc::clone(machine)),
             }
+        }
+        // It runs, and is adopted when it can be decoded.
+        (Membership::Orphan, None) => {
+            let cause = || messages::orphan_undecodable(&meta.key.name).into();
+            view.claim_failure.get_or_insert_with(cause);
+            view.unadopted_orphans += 1;
         }
         _ => {}
     }

@@ -84,7 +84,7 @@ pub(super) fn view(set: &Value, members: Vec<Member>) -> View {
         members,
         orphans: Vec::new(),
         unselected: Vec::new(),
-        refused_orphans: 0,
+        unadopted_orphans: 0,
         claim_failure: None,
         claim_retry: None,
         open_ordinals: Vec::new(),

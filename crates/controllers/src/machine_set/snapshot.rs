@@ -30,9 +30,11 @@ pub struct View {
     pub orphans: Vec<Arc<Machine>>,
     /// Machines of the set that the selector no longer matches.
     pub unselected: Vec<Arc<Machine>>,
-    /// Orphans whose adoption failed a moment ago. They run, so no other Machines are created in their place.
-    pub refused_orphans: usize,
-    /// Why a Machine is not in these lists: adopting or releasing it failed, and it has not changed since.
+    /// Orphans that cannot be decoded, or whose adoption failed a moment ago. They run, so no other Machines are
+    /// created in their place.
+    pub unadopted_orphans: usize,
+    /// Why a Machine is not in these lists: it cannot be decoded, or adopting or releasing it failed and it has not
+    /// changed since.
     pub claim_failure: Option<Arc<str>>,
     /// When to try that again although the Machine has not changed.
     pub claim_retry: Option<Duration>,

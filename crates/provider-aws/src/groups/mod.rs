@@ -26,7 +26,7 @@ use self::errors::classify_group_error;
 use crate::client::{Connector, ENDPOINT_SERVICE};
 use crate::clients::Clients;
 use crate::machines::cluster_settings::ClusterSettings;
-use crate::machines::no_effect;
+use crate::machines::not_sent;
 
 /// The most values in one EC2 filter, and names in one call.
 const INSTANCES_TOGETHER: usize = 200;
@@ -64,10 +64,8 @@ impl AutoScaling {
     }
 
     async fn caller(&self, region: &str) -> Result<Caller, CloudError> {
-        let unknown = |message| no_effect(ErrorClass::Unavailable, message);
-        let settings = ClusterSettings::of(&*self.platform).await.map_err(unknown)?;
-        let certificates = self.platform.ca_bundle().await;
-        let certificates = certificates.map_err(|failure| unknown(failure.message))?;
+        let settings = ClusterSettings::of(&*self.platform).await.map_err(not_sent)?;
+        let certificates = self.platform.ca_bundle().await.map_err(not_sent)?;
         let own = &self.access;
         let endpoint =
             |service| own.endpoint.clone().or_else(|| settings.endpoint(service).map(Arc::from));
@@ -160,3 +158,5 @@ impl NodeGroups for AutoScaling {
 
 #[cfg(test)]
 mod policy_tests;
+#[cfg(test)]
+mod settings_tests;

@@ -1,12 +1,13 @@
 //! The cluster-wide settings: `status.platformStatus` of OpenShift's Infrastructure.
 
-use machinist_provider::cloud::{CloudError, ErrorClass};
+use machinist_domain::retry::{Category, Failure, Retry};
+use machinist_provider::cloud::CloudError;
 use machinist_provider::platform::Platform;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::machines::Ec2Machines;
-use crate::machines::errors::no_effect;
+use crate::machines::errors::not_sent;
 use crate::messages;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -42,10 +43,13 @@ pub(crate) enum IpFamily {
 
 impl ClusterSettings {
     /// The current settings, or why they are not known.
-    pub(crate) async fn of(platform: &dyn Platform) -> Result<Self, String> {
-        let status = platform.status().await.map_err(|failure| failure.message)?;
-        let Some(status) = status else { return Ok(Self::default()) };
-        Self::read(&status).map_err(|error| messages::invalid_platform_status(&error))
+    pub(crate) async fn of(platform: &dyn Platform) -> Result<Self, Failure> {
+        let Some(status) = platform.status().await? else { return Ok(Self::default()) };
+        Self::read(&status).map_err(|error| Failure {
+            category: Category::Unexpected,
+            retry: Retry::Backoff,
+            message: messages::invalid_platform_status(&error),
+        })
     }
 
     /// A setting that cannot be read is an error, because a launch without it would differ.
@@ -76,8 +80,7 @@ impl ClusterSettings {
 
 impl Ec2Machines {
     pub(crate) async fn cluster_settings(&self) -> Result<ClusterSettings, CloudError> {
-        let settings = ClusterSettings::of(&*self.parts.platform).await;
-        settings.map_err(|message| no_effect(ErrorClass::Unavailable, message))
+        ClusterSettings::of(&*self.parts.platform).await.map_err(not_sent)
     }
 }
 

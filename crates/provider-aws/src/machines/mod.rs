@@ -34,7 +34,7 @@ use machinist_provider::parts::Parts;
 pub(crate) use self::describe::ec2_instance::Ec2Instance;
 use self::describe::instance::with_failed_condition;
 use self::describe::together::Searches;
-pub(crate) use self::errors::{ErrorContext, classify, no_effect};
+pub(crate) use self::errors::{ErrorContext, classify, not_sent};
 use self::launch::resolve::{Resolver, keep_answer};
 use self::load_balancers::TargetLookups;
 use crate::client::{Connector, ENDPOINT_SERVICE};

@@ -9,6 +9,7 @@ use machinist_provider_aws::TypeTimings;
 use machinist_testbed::aws::AwsBed;
 use machinist_testbed::poll::eventually;
 
+use crate::failures::NO_PAUSE;
 use crate::support::{Fixture, PATIENCE, TYPES, access, bed, secret};
 
 fn signers(bed: &AwsBed) -> Vec<String> {
@@ -107,8 +108,9 @@ async fn idle_client_is_dropped() {
 }
 
 #[tokio::test]
-async fn panic_does_not_stop_later_queries() {
-    let (bed, fixture) = (bed().await, Fixture::new());
+async fn panic_is_a_failure_that_is_retried() {
+    let timings = TypeTimings { retry: NO_PAUSE, ..TypeTimings::default() };
+    let (bed, fixture) = (bed().await, Fixture::with(timings));
     let access = CloudAccess { credentials: secret("panic", 1), ..access(&bed.endpoint_url()) };
     fixture.look(&access, "m5.large");
     fixture.capacity(&access, "m5.large").await;

@@ -12,7 +12,7 @@ use machinist_testbed::aws::{Effect, Rule};
 use crate::stub::{Stub, page};
 use crate::support::{Fixture, TYPES, access, bed};
 
-const NO_PAUSE: Backoff = Backoff { base: Duration::ZERO, max: Duration::ZERO };
+pub(crate) const NO_PAUSE: Backoff = Backoff { base: Duration::ZERO, max: Duration::ZERO };
 
 #[tokio::test]
 async fn throttled_twice_then_answered() {

@@ -6,6 +6,7 @@ use machinist_domain::retry::Category;
 use super::*;
 use crate::drain::decide::decide;
 use crate::drain::decide::tests::{Node, at_step, failure, node, now, pod, refused, view, with};
+use crate::drain::pod::Termination;
 use crate::drain::{Limit, Mark, Timeout};
 use crate::kinds::Hook;
 
@@ -201,4 +202,23 @@ fn says_when_the_drain_is_forced_as_long_as_it_waits() {
     let asked = with(view(vec![pod("a")]), |view| view.subject.forced = true);
     let forcing = reported(&asked, &Outcome::default());
     assert_eq!((forcing.0, forcing.1.as_str()), (Step::Forcing, begun));
+}
+
+#[test]
+fn refusals_of_pods_that_are_gone_or_terminating_are_dropped() {
+    let terminating = |uid: &str| {
+        let end = Termination { ends: None, grace: Some(30) };
+        Pod { termination: Some(end), ..pod(uid) }
+    };
+    let refusals =
+        ["stays", "terminating", "gone", "accepted"].map(|uid| (Uid(uid.into()), refused(60)));
+    let view =
+        with(view(vec![pod("stays"), terminating("terminating"), pod("accepted")]), |view| {
+            view.attempts = HashMap::from(refusals);
+        });
+    let outcome = Outcome { accepted: vec![Uid("accepted".into())], ..refusing(&["stays", "new"]) };
+    let after = attempts_after(&view, &decide(&view, now()), &outcome, now());
+    let mut left: Vec<_> = after.iter().map(|(uid, attempt)| (&*uid.0, attempt.refusals)).collect();
+    left.sort_unstable();
+    assert_eq!(left, [("new", 1), ("stays", 2)]);
 }

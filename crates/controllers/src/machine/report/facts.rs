@@ -242,7 +242,10 @@ impl Facts {
             Call::Create => {
                 if let Some(fatal) = Fatal::of_create(error) {
                     self.failed(view, fatal);
-                    self.stored = error.status.as_deref().cloned().or(self.stored.take());
+                    let recorded = error.status.as_deref();
+                    let recorded =
+                        recorded.map(|it| without_state(it).unwrap_or_else(|| it.clone()));
+                    self.stored = recorded.or(self.stored.take());
                     self.result = Some(ReconcileResult::Failed);
                     return;
                 }

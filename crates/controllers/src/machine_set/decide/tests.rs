@@ -176,7 +176,7 @@ fn creates_no_machines_in_place_of_orphans_that_could_not_be_adopted() {
         set["spec"]["replicas"] = json!(replicas);
         set["metadata"]["annotations"] = json!({"machinist.dev/ordinals": format!("0..{open}")});
         let mut view = view(&set, members(existing));
-        view.refused_orphans = refused;
+        view.unadopted_orphans = refused;
         view.open_ordinals = (0..open).collect();
         let case = format!("{replicas} {existing} {refused} {open}");
         assert_eq!(decide(&snapshot(view), now()).to_string(), expected, "{case}");

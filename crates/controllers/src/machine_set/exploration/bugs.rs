@@ -49,6 +49,20 @@ fn explore_finds_a_late_machine() -> Result<()> {
 }
 
 #[test]
+fn explore_finds_machines_in_place_of_orphans() -> Result<()> {
+    fn forgets_orphans(snapshot: &Snapshot) -> Plan {
+        let mut snapshot = snapshot.clone();
+        if let Ok(view) = &mut snapshot.content {
+            view.unadopted_orphans = 0;
+        }
+        decide(&snapshot, now())
+    }
+    let found = find_bug(&with(forgets_orphans).with_orphans(1))?;
+    ensure!(found.broken.contains("never more than"), "{found}");
+    Ok(())
+}
+
+#[test]
 fn explore_finds_deletions_by_an_old_number() -> Result<()> {
     let mut world = World::new(2, 2, 0, false);
     world.reads_set_before_deleting = false;

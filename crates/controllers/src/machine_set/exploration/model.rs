@@ -39,6 +39,7 @@ struct Observed {
     seen: u16,
     listed: bool,
     in_flight: InFlight,
+    orphans: u8,
 }
 
 /// The plan, as far as it matters.
@@ -92,6 +93,12 @@ impl World {
         }
     }
 
+    /// A set that was recreated, and some of whose Machines cannot be adopted.
+    pub(super) fn with_orphans(mut self, orphans: u8) -> Self {
+        self.start.orphans = orphans;
+        self
+    }
+
     fn decide(&self, state: &State) -> Result<Decision, String> {
         let bits = |has: fn(Slot) -> bool| {
             let slots = state.slots.iter().enumerate();
@@ -104,6 +111,7 @@ impl World {
             seen: bits(Slot::is_seen),
             listed: state.listed,
             in_flight: if state.set.is_closed() { InFlight::No } else { state.in_flight },
+            orphans: state.orphans,
         };
         if let Some(known) = self.memory.borrow().get(&observed) {
             return Ok(*known);
@@ -253,7 +261,7 @@ fn create(state: &mut State, at: usize) -> Result<(), String> {
     if !state.slots[at].exists() {
         state.slots[at].advance();
     }
-    let (alive, most) = (state.alive(), state.most);
+    let (alive, most) = (state.alive() + usize::from(state.orphans), state.most);
     if alive > usize::from(most) {
         return Err(format!("{alive} Machines, but never more than {most} were wanted"));
     }
@@ -292,11 +300,14 @@ impl Model for World {
 
     fn is_desired(&self, state: &State) -> bool {
         let is_known = |slot: &Slot| slot.real == slot.seen && !slot.is_leaving();
+        let (members, replicas) = (state.alive(), usize::from(state.set.replicas));
+        // Orphans count for creating and not for deleting.
+        let is_size = members <= replicas && members + usize::from(state.orphans) >= replicas;
         state.is_current()
             && state.set.is_closed()
             && !state.has_late()
             && state.in_flight == InFlight::No
-            && state.alive() == usize::from(state.set.replicas)
+            && is_size
             && state.slots.iter().all(is_known)
     }
 
@@ -444,6 +455,7 @@ impl Observed {
         view.highest_ordinal = has(self.members).next_back();
         view.listed = self.listed;
         view.in_flight = self.in_flight;
+        view.unadopted_orphans = self.orphans.into();
         snapshot(view)
     }
 }

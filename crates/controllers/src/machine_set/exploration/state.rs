@@ -142,6 +142,8 @@ pub(super) struct State {
     pub(super) listed: bool,
     /// What this process knows about creates without an answer.
     pub(super) in_flight: InFlight,
+    /// Orphans that match the selector and are not adopted. They stay as they are.
+    pub(super) orphans: u8,
     /// The highest number that was wanted since the set was at rest, and how many Machines were wanted to go.
     pub(super) most: u8,
     pub(super) grants: u8,
@@ -161,6 +163,7 @@ impl State {
             deletes: false,
             listed: false,
             in_flight: InFlight::No,
+            orphans: 0,
             most: replicas,
             grants: 0,
             users,

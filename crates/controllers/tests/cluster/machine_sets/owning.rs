@@ -1,16 +1,18 @@
 //! Who belongs to a set: orphans are adopted, machines that are not selected any more are released.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::PostParams;
+use kube::api::{DynamicObject, PostParams};
 use kube::{Api, ResourceExt};
+use machinist_control_plane::ControlPlane;
 use machinist_testbed::faults::{Effect, Match, Rule, Verb};
 use machinist_testbed::poll::eventually;
 use machinist_testbed::world::reading::condition_of;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::definitions::Served;
 use crate::fixture::Fixture;
-use crate::machine_sets::world::PATIENCE;
+use crate::machine_sets::world::{PATIENCE, start_on};
 
 on_both_definitions! {
     crate::machine_sets::world::start =>
@@ -111,6 +113,45 @@ async fn a_refused_orphan_is_not_replaced_and_is_adopted_later(world: Fixture) -
     let writes = Match::any().resource("machines");
     let count = |verb| world.proxy.log().matching(&writes.clone().verbs([verb])).len();
     assert_eq!((count(Verb::Create), count(Verb::Delete)), (1, 0), "created and deleted");
+    Ok(())
+}
+
+/// As with the definition of an old or careless controller.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_orphan_that_cannot_be_decoded_is_not_replaced_and_is_adopted_later() -> Result<()> {
+    let mut definition: Value = serde_json::from_str(&Served::Ours.yaml(&["machines"]).await?)?;
+    let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
+    *definition.pointer_mut(spec).context("a spec")? =
+        json!({"x-kubernetes-preserve-unknown-fields": true});
+    let control_plane = ControlPlane::start().await?;
+    let sets = Served::Ours.yaml(&["machinesets"]).await?;
+    control_plane.install_crds(&format!("{sets}\n---\n{definition}")).await?;
+    let world = start_on(&control_plane, "undecodable-orphan", Served::Ours).await?;
+    let labels = json!({"labels": {"set": "workers"}});
+    for orphan in ["orphan-0", "orphan-1"] {
+        world.create_machine(orphan, labels.clone(), json!("not even an object")).await?;
+    }
+    let _process = world.run()?;
+    world.create_sized_set("workers", 3, json!({})).await?;
+    world.until_alive(3).await?;
+    let text = "Cannot adopt Machine orphan-0: it cannot be decoded; see its Events";
+    let reported = |set: &DynamicObject| condition_of(set, "ReplicaFailure")["message"] == text;
+    world
+        .until_set("workers", text, |set| reported(set) && set.data["status"]["replicas"] == 1)
+        .await?;
+    // The one that can be decoded goes; the others never do.
+    world.scale("workers", 0).await?;
+    world.until_alive(2).await?;
+    world.until_set("workers", "none is left", |set| set.data["status"]["replicas"] == 0).await?;
+    world.scale("workers", 2).await?;
+    for orphan in ["orphan-0", "orphan-1"] {
+        world.patch_machine(orphan, json!({"spec": {}})).await?;
+    }
+    world.until_settled("workers").await?;
+    assert_eq!(world.alive_machines().await?, ["orphan-0", "orphan-1"]);
+    let writes = Match::any().resource("machines");
+    let count = |verb| world.proxy.log().matching(&writes.clone().verbs([verb])).len();
+    assert_eq!((count(Verb::Create), count(Verb::Delete)), (1, 1), "created and deleted");
     Ok(())
 }
 

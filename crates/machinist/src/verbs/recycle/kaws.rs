@@ -63,10 +63,7 @@ impl Surroundings {
         let Some(path) = found else { return Ok(Config::default()) };
         let unreadable = |why: String| exit::usage(messages::config_unreadable(&path, &why));
         let text = std::fs::read_to_string(&path).map_err(|error| unreadable(error.to_string()))?;
-        if text.trim().is_empty() {
-            return Ok(Config::default());
-        }
-        serde_saphyr::from_str(&text).map_err(|error| unreadable(error.to_string()))
+        parse(&text).map_err(|error| unreadable(error.to_string()))
     }
 
     fn expanded(&self, path: String) -> String {
@@ -75,6 +72,10 @@ impl Surroundings {
             _ => path,
         }
     }
+}
+
+fn parse(text: &str) -> Result<Config, serde_saphyr::Error> {
+    if text.trim().is_empty() { Ok(Config::default()) } else { serde_saphyr::from_str(text) }
 }
 
 #[cfg(test)]
@@ -154,5 +155,19 @@ mod tests {
             assert!(error.is::<crate::exit::Usage>());
             assert!(exit::text(&error).contains(path.to_str().unwrap()), "{error:#}");
         }
+    }
+    #[test]
+    fn fuzz_config_files_of_kaws() -> anyhow::Result<()> {
+        let samples = [
+            "kubeconfig: ~/k\nnamespace: 'n'\nverbose: true\noperator: {threshold: 7}\n",
+            r#"{"kubeconfig": "~/k", "namespace": "n", "verbose": true}"#,
+        ];
+        let from = Surroundings { home: Some("/home".into()), ..Surroundings::default() };
+        machinist_testbed::fuzz::feed(&samples, |bytes| {
+            let Ok(text) = std::str::from_utf8(bytes) else { return };
+            if let Ok(Config { kubeconfig: Some(path), .. }) = parse(text) {
+                machinist_testbed::fuzz::done(from.expanded(path));
+            }
+        })
     }
 }

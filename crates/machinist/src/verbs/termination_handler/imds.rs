@@ -196,4 +196,16 @@ mod tests {
             assert!(token(ttl, body).is_err(), "{ttl:?} {body:?}");
         }
     }
+    /// The body, and the header with the time to live.
+    #[test]
+    fn fuzz_tokens_of_the_metadata_service() -> anyhow::Result<()> {
+        machinist_testbed::fuzz::feed(&["21600", "c2VjcmV0\n"], |bytes| {
+            let mut answer = Response::new(Bytes::copy_from_slice(bytes));
+            let header = HeaderValue::from_bytes(bytes);
+            answer.headers_mut().insert(TTL_HEADER, header.unwrap_or(TTL.into()));
+            if let Ok(token) = Token::read(&answer, Duration::MAX / 2) {
+                machinist_testbed::fuzz::done(format!("{token:?}"));
+            }
+        })
+    }
 }

@@ -106,4 +106,16 @@ mod tests {
         assert!(instance_action(deep.as_bytes()).is_err());
         assert!(termination_time(b"\xff\xfe").is_none());
     }
+    #[test]
+    fn fuzz_notices_of_the_metadata_service() -> anyhow::Result<()> {
+        let samples = [
+            r#"{"action": "terminate", "time": "2026-09-18T08:22:00Z"}"#,
+            r#"{"noticeTime": "2026-10-27T08:22:00Z"}"#,
+            "2026-01-05T18:02:00Z\n",
+        ];
+        machinist_testbed::fuzz::feed(&samples, |answer| {
+            let read = (instance_action(answer), rebalance(answer), termination_time(answer));
+            machinist_testbed::fuzz::done(read);
+        })
+    }
 }

@@ -29,3 +29,17 @@ fn unreadable_settings_are_an_error() {
         assert!(read(text).is_err(), "{text}");
     }
 }
+
+#[test]
+fn fuzz_platform_status() -> anyhow::Result<()> {
+    let sample = r#"{"type": "AWS", "aws": {"region": "us-east-2", "ipFamily": "DualStackIPv6Primary",
+        "resourceTags": [{"key": "a", "value": "b"}],
+        "serviceEndpoints": [{"name": "ec2", "url": "https://x"}]}}"#;
+    machinist_testbed::fuzz::feed(&[sample], |bytes| {
+        let Ok(status) = serde_json::from_slice::<Box<RawValue>>(bytes) else { return };
+        if let Ok(settings) = ClusterSettings::read(&status) {
+            let parts = (settings.resource_tags().count(), settings.ip_family());
+            machinist_testbed::fuzz::done((parts, settings.endpoint("ec2")));
+        }
+    })
+}

@@ -35,12 +35,34 @@ pub(crate) struct Searched {
     pub(crate) asked: Duration,
 }
 
+/// A Machine in a search. A deletion that is cancelled leaves it, and the last one takes the search along.
+struct Waiting<'a> {
+    searches: &'a Searches,
+    machine: &'a MachineRef,
+    search: Arc<Search>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut open = self.searches.0.lock();
+        let mut machines = self.search.machines.lock();
+        if let Some(at) = machines.iter().position(|other| other.uid == self.machine.uid) {
+            machines.remove(at);
+        }
+        let access = &self.machine.access;
+        let is_open = open.get(access).is_some_and(|current| Arc::ptr_eq(current, &self.search));
+        if machines.is_empty() && is_open {
+            open.remove(access);
+        }
+    }
+}
+
 impl Searches {
-    fn join(&self, machine: &MachineRef) -> Arc<Search> {
+    fn join<'a>(&'a self, machine: &'a MachineRef) -> Waiting<'a> {
         let mut open = self.0.lock();
         let search = open.entry(machine.access.clone()).or_default();
         search.machines.lock().push(machine.clone());
-        Arc::clone(search)
+        Waiting { searches: self, machine, search: Arc::clone(search) }
     }
 
     /// No Machine joins it any more.
@@ -60,12 +82,13 @@ impl Ec2Machines {
         ec2: &Ec2,
         machine: &MachineRef,
     ) -> Result<Arc<Searched>, CloudError> {
-        let search = self.searches.join(machine);
+        let waiting = self.searches.join(machine);
+        let search = &waiting.search;
         let run = || {
             // Boxed, because the futures of an SDK call take tens of kilobytes.
             Box::pin(async {
                 tokio::time::sleep(GATHER).await;
-                let machines = self.searches.close(&machine.access, &search);
+                let machines = self.searches.close(&machine.access, search);
                 let asked = (self.parts.clock)();
                 let machines: Vec<_> = machines.iter().collect();
                 let found = find(ec2, &machines, Depth::All).await;
@@ -74,5 +97,28 @@ impl Ec2Machines {
             })
         };
         search.answer.get_or_init(run).await.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::machine;
+
+    #[test]
+    fn a_cancelled_deletion_leaves_nothing_behind() {
+        let (searches, one, two) = (Searches::default(), machine("one"), machine("two"));
+        let (first, second) = (searches.join(&one), searches.join(&two));
+        assert!(Arc::ptr_eq(&first.search, &second.search));
+        drop(first);
+        let left = searches.close(&two.access, &second.search);
+        assert_eq!(left.iter().map(|machine| &*machine.uid.0).collect::<Vec<_>>(), ["two"]);
+
+        let third = searches.join(&one);
+        assert!(!Arc::ptr_eq(&second.search, &third.search), "the second one has begun");
+        drop(second);
+        assert_eq!(searches.0.lock().len(), 1);
+        drop(third);
+        assert!(searches.0.lock().is_empty());
     }
 }

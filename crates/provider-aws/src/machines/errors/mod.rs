@@ -2,7 +2,7 @@
 //! by its form. Throttling, timeouts and outages are never invalid configuration.
 
 use machinist_aws_spec::config::Market;
-use machinist_domain::retry::Category;
+use machinist_domain::retry::{Category, Failure};
 use machinist_provider::access::CloudAccess;
 use machinist_provider::cloud::{CloudError, Effect, ErrorClass};
 
@@ -25,6 +25,11 @@ impl Ec2 {
 /// An error without an effect, whatever its class.
 pub(crate) fn no_effect(class: ErrorClass, message: impl Into<String>) -> CloudError {
     CloudError { effect: Effect::None, ..CloudError::new(class, message) }
+}
+
+/// What the call needs could not be read. A missing right stays one: it is no outage.
+pub(crate) fn not_sent(failure: Failure) -> CloudError {
+    no_effect(failure.category, failure.message)
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -280,6 +280,21 @@ fn stores_what_the_provider_records_about_a_failed_creation() {
 }
 
 #[test]
+fn a_launch_that_fails_for_good_keeps_no_state_of_an_earlier_instance() {
+    let mut recorded = launch(1);
+    recorded.0.insert("instanceState".to_owned(), json!("pending"));
+    let stored = json!({"status": {"providerStatus": {"instanceState": "pending"}}});
+    for status in [None, Some(Box::new(recorded))] {
+        let error = CloudError { status, ..error(ErrorClass::InvalidConfiguration) };
+        let step = tried(Outcome::CallFailed(Call::Create, error));
+        let (_, status) = of(&all(&[launched(), stored.clone()]), &step);
+        assert_eq!(status["phase"], "Failed");
+        assert_eq!(status["providerStatus"]["instanceState"], "Unknown", "{step:?}");
+        assert!(status["providerStatus"]["launch"].is_object(), "{status}");
+    }
+}
+
+#[test]
 fn whatever_blocks_a_machine_it_has_a_phase_and_is_known_to_be_untouched() {
     let refusals = [
         Refusal::NoClusterLabel,
