@@ -97,6 +97,3 @@ fn failure(error: &WriteError) -> Failure {
         None => failure,
     }
 }
-
-#[cfg(test)]
-mod tests;
