@@ -1,10 +1,12 @@
 //! Resources, wire types, and names of annotations and labels. No IO and no decisions.
 //!
-//! [`wire`] has lenient types for reading. [`machine`], [`machine_set`] and [`event_recycler`] are the full types, from
-//! which CustomResourceDefinitions are generated ([`crds`]). Provider specs stay raw: they belong to the providers.
+//! [`wire`] has lenient types for reading. [`machine`], [`machine_set`], [`machine_deployment`] and [`event_recycler`]
+//! are the full types, from which CustomResourceDefinitions are generated ([`crds`]). Provider specs stay raw: they
+//! belong to the providers.
 
 pub mod event_recycler;
 pub mod machine;
+pub mod machine_deployment;
 pub mod machine_set;
 #[expect(missing_docs, reason = "most names say what they are")]
 pub mod names;
@@ -23,7 +25,12 @@ use kube::CustomResourceExt;
 
 /// Every CustomResourceDefinition for clusters that have none. `cargo xtask generate` writes them to `deploy/crds/`.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    [machine_set::MachineSet::crd(), machine::Machine::crd(), event_recycler::crd()]
-        .map(schema::as_openshift_has_it)
-        .into()
+    [
+        machine_set::MachineSet::crd(),
+        machine::Machine::crd(),
+        machine_deployment::MachineDeployment::crd(),
+        event_recycler::crd(),
+    ]
+    .map(schema::as_openshift_has_it)
+    .into()
 }

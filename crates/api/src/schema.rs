@@ -20,6 +20,11 @@ pub(crate) fn time(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "string", "format": "date-time"})
 }
 
+/// A number, or a percentage as text.
+pub(crate) fn int_or_percent(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"x-kubernetes-int-or-string": true})
+}
+
 pub(crate) fn authority_rules() -> Value {
     json!([{
         "rule": "self == 'Migrating' || self == oldSelf || oldSelf == 'Migrating'",

@@ -16,6 +16,7 @@ mod fuzz;
 mod inventory;
 pub mod kinds;
 pub mod machine;
+pub mod machine_deployment;
 pub mod machine_set;
 mod migration;
 pub mod node_link;
@@ -28,10 +29,11 @@ mod served;
 use machinist_runtime::controller::declaration::Declaration;
 
 /// Every controller. `machinist run` runs them; manifests and reference docs are generated from this list.
-pub const DECLARATIONS: [&Declaration; 5] = [
+pub const DECLARATIONS: [&Declaration; 6] = [
     &annotator::DECLARATION,
     &machine::DECLARATION,
     &machine_set::DECLARATION,
+    &machine_deployment::DECLARATION,
     &node_link::DECLARATION,
     &recycler::DECLARATION,
 ];

@@ -10,6 +10,7 @@ use machinist_controllers::clouds::Clouds;
 use machinist_controllers::drain::Timeout;
 use machinist_controllers::kinds::{MachineSets, Machines, NoState, State};
 use machinist_controllers::machine::{self, MachineController};
+use machinist_controllers::machine_deployment::MachineDeploymentController;
 use machinist_controllers::machine_set::{self, MachineSetController};
 use machinist_controllers::node_link::NodeLink;
 use machinist_controllers::platform::rule::{Choice, PlatformRule};
@@ -35,7 +36,7 @@ pub(crate) struct Wiring {
 }
 
 impl Wiring {
-    /// `with_machine_sets`: the MachineSet controller will run, so the shared cache stores what it reads.
+    /// `with_machine_sets`: a controller of MachineSets will run, so the shared cache stores what it reads.
     fn all(&self, with_machine_sets: bool) -> Vec<Registration> {
         let specs = self.providers.clone().with_specs(PROVIDER, Arc::new(AwsSpecs));
         let specs: Arc<dyn SpecHalf> = Arc::new(specs);
@@ -49,7 +50,8 @@ impl Wiring {
         vec![
             annotator,
             self.machine(machines.clone()),
-            self.machine_set(sets, machines.clone()),
+            self.machine_set(sets.clone(), machines.clone()),
+            self.machine_deployment(sets, machines.clone()),
             Registration::new(move |shared| NodeLink::new(shared, machines)),
             self.recycler(),
         ]
@@ -93,6 +95,13 @@ impl Wiring {
         Registration::new(move |shared| MachineSetController::new(shared, sets, machines, settings))
     }
 
+    fn machine_deployment(&self, sets: MachineSets, machines: Machines) -> Registration {
+        let timings = self.timings();
+        Registration::new(move |shared| {
+            MachineDeploymentController::new(shared, sets, machines, timings)
+        })
+    }
+
     fn recycler(&self) -> Registration {
         let (providers, time_scale) = (self.providers.clone(), self.arguments.time_scale);
         Registration::new(move |shared| {
@@ -110,7 +119,9 @@ impl Wiring {
         let names = &self.arguments.controllers;
         let wanted: BTreeSet<&str> = names.iter().map(|name| name.trim()).collect();
         let everything = wanted.contains("all");
-        let all = self.all(everything || wanted.contains("machineset"));
+        let reads_sets =
+            ["machineset", "machinedeployment"].iter().any(|name| wanted.contains(name));
+        let all = self.all(everything || reads_sets);
         let known: Vec<_> = DECLARATIONS.iter().map(|controller| controller.name).collect();
         let unknown = |name: &&&str| **name != "all" && !known.contains(*name);
         if let Some(name) = wanted.iter().find(unknown) {

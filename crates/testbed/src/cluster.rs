@@ -45,6 +45,10 @@ pub fn machine_sets() -> ApiResource {
     machine_api("MachineSet", "machinesets")
 }
 
+pub fn machine_deployments() -> ApiResource {
+    machine_api("MachineDeployment", "machinedeployments")
+}
+
 fn machine_api(kind: &str, plural: &str) -> ApiResource {
     let kind = GroupVersionKind::gvk("machine.openshift.io", "v1beta1", kind);
     ApiResource::from_gvk_with_plural(&kind, plural)

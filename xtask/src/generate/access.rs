@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use machinist_controllers::{annotator, machine, machine_set, node_link, recycler};
+use machinist_controllers::{
+    annotator, machine, machine_deployment, machine_set, node_link, recycler,
+};
 use machinist_runtime::controller::declaration::{Declaration, RUNTIME_READS, Read, Write};
 
 const HEADER: &str =
@@ -40,7 +42,12 @@ const INSTALLATIONS: [Installation; 3] = [
         lease_file: "role-leases.yaml",
         lease_role: "machinist-machines-leases",
         lease_verbs: "get, watch, update",
-        controllers: &[&machine::DECLARATION, &machine_set::DECLARATION, &node_link::DECLARATION],
+        controllers: &[
+            &machine::DECLARATION,
+            &machine_set::DECLARATION,
+            &machine_deployment::DECLARATION,
+            &node_link::DECLARATION,
+        ],
     },
     Installation {
         folder: "deploy/recycler",

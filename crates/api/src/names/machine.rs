@@ -35,6 +35,13 @@ pub const ANNOTATION_DRAIN_TIMEOUT: &str = "machinist.dev/drain-timeout";
 /// The instance is terminated without a drain. Any value.
 pub const ANNOTATION_FORCE_DELETION: &str = "machinist.dev/force-deletion";
 
+/// On a MachineSet of a MachineDeployment and on its Machines: the hash of the template.
+pub const LABEL_TEMPLATE_HASH: &str = "machinist.dev/template-hash";
+/// On a MachineSet: its MachineDeployment. cluster-autoscaler reads it.
+pub const LABEL_DEPLOYMENT_NAME: &str = "cluster.x-k8s.io/deployment-name";
+/// On a MachineDeployment and its MachineSets: the revision of the template, from 1. cluster-autoscaler reads it.
+pub const ANNOTATION_REVISION: &str = "machinedeployment.clusters.x-k8s.io/revision";
+
 pub const TAG_MACHINE_UID: &str = "machinist.dev/machine-uid";
 /// Tag value, and field manager in Kubernetes.
 pub const MANAGED_BY_MACHINIST: &str = "machinist";

@@ -30,6 +30,7 @@ mod tests {
             ANNOTATION_NODE_METADATA,
             ANNOTATION_ORDINALS,
             FINALIZER_RECYCLER,
+            LABEL_TEMPLATE_HASH,
             TAG_MACHINE_UID,
         ] {
             assert_eq!(name.split_once('/').map(|(domain, _)| domain), Some("machinist.dev"));

@@ -20,6 +20,19 @@ pub const CONDITION_REPLICA_FAILURE: &str = "ReplicaFailure";
 /// Of a MachineSet: whether its Machines are ready, and the most frequent reason if not.
 pub const CONDITION_MACHINES_READY: &str = "MachinesReady";
 
+/// Of a MachineDeployment: at least replicas − maxUnavailable Machines are available.
+pub const CONDITION_AVAILABLE: &str = "Available";
+/// Of a MachineDeployment: whether a rollout advances or is complete.
+pub const CONDITION_PROGRESSING: &str = "Progressing";
+pub const REASON_MINIMUM_AVAILABLE: &str = "MinimumReplicasAvailable";
+pub const REASON_MINIMUM_UNAVAILABLE: &str = "MinimumReplicasUnavailable";
+/// Of Progressing: the rollout is complete. The reasons are those of Deployments, with MachineSet for ReplicaSet.
+pub const REASON_NEW_SET_AVAILABLE: &str = "NewMachineSetAvailable";
+pub const REASON_NEW_SET_CREATED: &str = "NewMachineSetCreated";
+pub const REASON_SET_UPDATED: &str = "MachineSetUpdated";
+pub const REASON_DEADLINE_EXCEEDED: &str = "ProgressDeadlineExceeded";
+pub const REASON_DEPLOYMENT_PAUSED: &str = "DeploymentPaused";
+
 pub const STATUS_TRUE: &str = "True";
 pub const STATUS_FALSE: &str = "False";
 pub const STATUS_UNKNOWN: &str = "Unknown";

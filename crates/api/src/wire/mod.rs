@@ -7,6 +7,7 @@ mod event;
 mod lenient;
 mod list;
 mod machine;
+mod machine_deployment;
 mod machine_set;
 mod metadata;
 mod node;
@@ -27,6 +28,10 @@ pub use event::{Event, EventSeries, EventSource, InvolvedObject};
 pub use list::{ListMetadata, ListPage, WatchLine};
 pub use machine::{
     LifecycleHook, LifecycleHooks, Machine, MachineSpec, MachineStatus, NodeReference, ProviderSpec,
+};
+pub use machine_deployment::{
+    DeploymentStrategy, IntOrText, MachineDeployment, MachineDeploymentSpec,
+    MachineDeploymentStatus, RollingUpdate,
 };
 pub use machine_set::{
     MachineSet, MachineSetSpec, MachineSetStatus, MachineTemplate, TemplateSpec,

@@ -16,7 +16,7 @@ use machinist_provider::spec::{SpecError, SpecHalf};
 use machinist_runtime::cache::kind::{Kind, Stored};
 
 pub(crate) use self::state::{
-    DeletePolicy, MachineSetSpec, MachineSetState, MachineSetStatus, UnknownDeletePolicy,
+    DeletePolicy, MachineSetSpec, MachineSetState, MachineSetStatus, Template, UnknownDeletePolicy,
 };
 pub use self::state::{NoState, State};
 use super::interner::{Interner, name};

@@ -6,6 +6,7 @@ mod event_recycler;
 pub(crate) mod indexes;
 mod interner;
 mod machine;
+mod machine_deployment;
 mod machine_set;
 mod node;
 mod pod;
@@ -19,8 +20,10 @@ pub(crate) use event::{Event, EventDetails, Involved, hash_of};
 pub use event_recycler::{EventRecycler, EventRecyclers};
 pub(crate) use machine::{Hook, Machine, ProviderSpec};
 pub use machine::{Machines, NodeRef};
+pub use machine_deployment::MachineDeployments;
+pub(crate) use machine_deployment::{MachineDeployment, MachineDeploymentSpec};
 pub(crate) use machine_set::{
-    DeletePolicy, MachineSet, MachineSetSpec, MachineSetState, MachineSetStatus,
+    DeletePolicy, MachineSet, MachineSetSpec, MachineSetState, MachineSetStatus, Template,
     UnknownDeletePolicy,
 };
 pub use machine_set::{MachineSets, NoState, State};
@@ -44,4 +47,4 @@ macro_rules! stored {
 }
 
 stored!(cloud::CertificateMap, cloud::Infrastructure, FeatureGate, Lease);
-stored!(Event, EventRecycler, Machine, Node, Pod);
+stored!(Event, EventRecycler, Machine, MachineDeployment, Node, Pod);

@@ -84,7 +84,7 @@ impl FromStr for Window {
 }
 
 /// The name of the child: `<parent>-<letters>-<ordinal>`. A long name of the parent is truncated.
-pub(super) fn name(parent: &str, uid: &Uid, ordinal: u64) -> String {
+pub(crate) fn name(parent: &str, uid: &Uid, ordinal: u64) -> String {
     let tail = format!("-{}-{ordinal}", letters(uid));
     let room = LONGEST_NAME.saturating_sub(tail.len()).min(parent.len());
     // Names are ASCII; `get` avoids a panic if they are not.

@@ -46,7 +46,10 @@ pub(crate) async fn control_plane(served: Served) -> &'static ControlPlane {
     };
     let start = || async {
         let control_plane = ControlPlane::start().await?;
-        let definitions = served.yaml(&["machines", "machinesets"]).await?;
+        // OpenShift has no MachineDeployments.
+        let all = ["machines", "machinesets", "machinedeployments"];
+        let definitions =
+            served.yaml(if served == Served::Ours { &all } else { &all[..2] }).await?;
         control_plane.install_crds(&definitions).await?;
         anyhow::Ok(control_plane)
     };

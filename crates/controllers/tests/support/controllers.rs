@@ -8,6 +8,7 @@ use machinist_controllers::cloud_access::SecretScope;
 use machinist_controllers::clouds::Clouds;
 use machinist_controllers::kinds::{MachineSets, Machines};
 use machinist_controllers::machine::{self, MachineController};
+use machinist_controllers::machine_deployment::MachineDeploymentController;
 use machinist_controllers::machine_set::{self, MachineSetController};
 use machinist_controllers::node_link::NodeLink;
 use machinist_controllers::secrets::ClusterSecrets;
@@ -111,6 +112,9 @@ impl<'a> Setup<'a> {
                 MachineSetController::NAME => Registration::new(move |shared| {
                     let settings = machine_set::Settings { migration, timings };
                     MachineSetController::new(shared, sets, machines, settings)
+                }),
+                MachineDeploymentController::NAME => Registration::new(move |shared| {
+                    MachineDeploymentController::new(shared, sets, machines, timings)
                 }),
                 NodeLink::NAME => Registration::new(move |shared| NodeLink::new(shared, machines)),
                 other => bail!("no controller is called {other}"),

@@ -19,6 +19,11 @@ impl World {
         Api::namespaced_with(self.client.clone(), &self.namespace, &cluster::machine_sets())
     }
 
+    pub fn deployments(&self) -> Api<DynamicObject> {
+        let kind = cluster::machine_deployments();
+        Api::namespaced_with(self.client.clone(), &self.namespace, &kind)
+    }
+
     pub fn nodes(&self) -> Api<Node> {
         Api::all(self.client.clone())
     }
@@ -44,6 +49,23 @@ impl World {
         spec: Value,
     ) -> Result<DynamicObject> {
         create(&self.sets(), &cluster::machine_sets(), name, metadata, spec).await
+    }
+
+    pub async fn create_machine_deployment(
+        &self,
+        name: &str,
+        metadata: Value,
+        spec: Value,
+    ) -> Result<DynamicObject> {
+        let kind = cluster::machine_deployments();
+        create(&self.deployments(), &kind, name, metadata, spec).await
+    }
+
+    pub async fn patch_deployment(&self, name: &str, patch: Value) -> Result<()> {
+        let patch = Patch::Merge(patch);
+        let patched = self.deployments().patch(name, &PatchParams::default(), &patch).await;
+        patched.with_context(|| format!("changing {name}"))?;
+        Ok(())
     }
 
     pub async fn patch_machine(&self, name: &str, patch: Value) -> Result<()> {
@@ -106,6 +128,15 @@ impl World {
         wanted: impl Fn(&DynamicObject) -> bool,
     ) -> Result<DynamicObject> {
         self.until(&self.sets(), name, what, wanted).await
+    }
+
+    pub async fn until_deployment(
+        &self,
+        name: &str,
+        what: &str,
+        wanted: impl Fn(&DynamicObject) -> bool,
+    ) -> Result<DynamicObject> {
+        self.until(&self.deployments(), name, what, wanted).await
     }
 
     pub async fn until_phase(&self, machine: &str, wanted: &str) -> Result<DynamicObject> {

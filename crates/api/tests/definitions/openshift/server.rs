@@ -57,7 +57,7 @@ impl Whose {
         let mut definitions = match self {
             Self::Ours => machinist_api::crds()
                 .into_iter()
-                .filter(|crd| crd.spec.group == MACHINES.group)
+                .filter(|crd| KINDS.iter().any(|(plural, _)| crd.spec.names.plural == *plural))
                 .map(serde_json::to_value)
                 .collect::<Result<Vec<_>, _>>()?,
             Self::OpenShifts(set) => openshift_crds(set).await?,

@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::names::{
-    ANNOTATION_ORDINALS, DELETE_POLICY_NEWEST, DELETE_POLICY_OLDEST, DELETE_POLICY_RANDOM,
+    ANNOTATION_ORDINALS, ANNOTATION_REVISION, DELETE_POLICY_NEWEST, DELETE_POLICY_OLDEST,
+    DELETE_POLICY_RANDOM,
 };
 use machinist_api::wire;
 use machinist_domain::conditions::{self, Condition};
+use machinist_domain::key::Uid;
 use machinist_domain::machine::MachineAuthority;
 use machinist_domain::pairs::Pairs;
 
 use super::super::interner::{name, text};
+use super::super::machine::Owner;
 use crate::machine_set::ordinals::{Window, WindowError};
 use crate::machine_set::selector::{Selector, SelectorError};
 
@@ -30,6 +33,13 @@ pub struct NoState;
 pub struct MachineSetState {
     pub created: Timestamp,
     pub generation: i64,
+    pub labels: Pairs,
+    /// The controller owner: its MachineDeployment, if it has one.
+    pub owner: Option<Arc<Owner>>,
+    /// The other owners, unchanged: a patch of owner references replaces the whole list.
+    pub other_owners: Box<[wire::OwnerReference]>,
+    /// The revision of its MachineDeployment.
+    pub revision: Option<i64>,
     pub spec: MachineSetSpec,
     /// The annotation `machinist.dev/ordinals`: ordinals whose Machines may be in creation.
     pub window: Result<Window, WindowError>,
@@ -88,11 +98,26 @@ impl State for Arc<MachineSetState> {
     fn read(wire: wire::MachineSet) -> Self {
         let wire::MachineSet { metadata, spec, status } = wire;
         let window = metadata.annotations.get(ANNOTATION_ORDINALS);
+        let revision = metadata.annotations.get(ANNOTATION_REVISION);
+        let (owners, others): (Vec<_>, Vec<_>) =
+            metadata.owner_references.iter().partition(|owner| owner.controller);
+        let owner = owners.first().map(|owner| {
+            Arc::new(Owner {
+                api_version: name(&owner.api_version),
+                kind: name(&owner.kind),
+                name: name(&owner.name),
+                uid: Uid(owner.uid.as_str().into()),
+            })
+        });
         let pairs = |map| Pairs::shared(map, name);
         let share = |text: Option<String>| text.filter(|text| !text.is_empty()).map(name);
         Self::new(MachineSetState {
             created: metadata.creation_timestamp.unwrap_or(Timestamp::UNIX_EPOCH),
             generation: metadata.generation,
+            labels: pairs(metadata.labels),
+            owner,
+            other_owners: others.into_iter().cloned().collect(),
+            revision: revision.and_then(|text| text.parse().ok()),
             spec: MachineSetSpec {
                 replicas: spec.replicas,
                 selector: Selector::read(&spec.selector),

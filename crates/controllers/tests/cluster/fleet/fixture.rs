@@ -47,6 +47,13 @@ impl Fleet {
         Self::on(control_plane(served).await, test, served).await
     }
 
+    /// With the controller of MachineDeployments.
+    pub(crate) async fn with_deployments(test: &str) -> Result<Self> {
+        let Self(mut fixture) = Self::new(test, Served::Ours).await?;
+        fixture.setup.controllers = &["machine", "machineset", "machinedeployment", "nodelink"];
+        Ok(Self(fixture))
+    }
+
     pub(crate) async fn on(
         control_plane: &ControlPlane,
         test: &str,

@@ -6,5 +6,6 @@ mod chaos;
 mod fixture;
 mod idle;
 mod nodes;
+mod rollouts;
 mod scaling;
 mod timings;

@@ -103,7 +103,7 @@ fn set_spec(name: &str, provider: &Value) -> Value {
 }
 
 /// A machine that boots at once and wants something of everything on its Node.
-fn machine_spec(provider: &Value) -> Value {
+pub(super) fn machine_spec(provider: &Value) -> Value {
     let mut spec = json!({
         "apiVersion": "sim.machinist.dev/v1beta1",
         "kind": "SimMachineProviderConfig",

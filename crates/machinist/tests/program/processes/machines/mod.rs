@@ -9,3 +9,4 @@ mod openshift;
 mod ownership;
 mod platform;
 mod rights;
+mod rolls;

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use machinist_api::names::{ANNOTATION_MACHINE, ANNOTATION_NODE_METADATA};
-use machinist_controllers::{machine, machine_set, node_link};
+use machinist_controllers::{machine, machine_deployment, machine_set, node_link};
 use machinist_runtime::controller::declaration::Declaration;
 use machinist_testbed::audit::{AuditEntry, AuditLog};
 use machinist_testbed::cluster;
@@ -13,11 +13,16 @@ use serde_json::json;
 use super::fleet::{Fleet, WANTED};
 use super::life;
 use super::rights::FASTER;
+use super::rolls;
 use crate::processes::support::time::PATIENCE;
 use crate::processes::support::world::AnnotatorWorld;
 
-const CONTROLLERS: [&Declaration; 3] =
-    [&machine::DECLARATION, &machine_set::DECLARATION, &node_link::DECLARATION];
+const CONTROLLERS: [&Declaration; 4] = [
+    &machine::DECLARATION,
+    &machine_set::DECLARATION,
+    &machine_deployment::DECLARATION,
+    &node_link::DECLARATION,
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_machine_controllers_write_exactly_what_they_declare() -> Result<()> {
@@ -26,7 +31,7 @@ async fn the_machine_controllers_write_exactly_what_they_declare() -> Result<()>
     let world = AnnotatorWorld::on(&control_plane, "ownership").await?;
     let fleet = Fleet::start(world).await?;
     let flags = [
-        "--controllers=machine,machineset,nodelink",
+        "--controllers=machine,machineset,machinedeployment,nodelink",
         "--leader-elect-resource-namespace",
         &fleet.namespace,
     ];
@@ -39,6 +44,7 @@ async fn the_machine_controllers_write_exactly_what_they_declare() -> Result<()>
     life::shrink(&fleet).await?;
     life::vanish(&fleet).await?;
     life::adopt(&fleet).await?;
+    rolls::roll(&fleet).await?;
     life::fail(&fleet).await?;
     process.terminate().await?;
 

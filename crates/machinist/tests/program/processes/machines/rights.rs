@@ -16,6 +16,7 @@ use serde_json::json;
 
 use super::fleet::Fleet;
 use super::life;
+use super::rolls;
 use crate::processes::rights::leases_come_first;
 use crate::processes::support::access::{
     Attempt, answer, may_look_at, may_not_look_at, may_only_get,
@@ -32,7 +33,7 @@ pub(super) const FASTER: [&str; 3] =
     [SOONER[0], SOONER[1], "--feature-gates=MachineAPIMigration=true"];
 
 /// Rights that this life may get by without, and when they are needed.
-const RARE: [&str; 8] = [
+const RARE: [&str; 9] = [
     // A machine is read live when a write of it was not answered, or its name is taken.
     "get machines.machine.openshift.io",
     // A drain reads a Node live that its cache does not have, although the machine names it.
@@ -45,6 +46,7 @@ const RARE: [&str; 8] = [
     "list infrastructures.config.openshift.io",
     // The API server looks whether it is there, when an owner reference blocks the deletion of the owner; no client
     // requests it.
+    "update machinedeployments.machine.openshift.io/finalizers",
     "update machinesets.machine.openshift.io/finalizers",
     "watch infrastructures.config.openshift.io",
 ];
@@ -82,6 +84,7 @@ async fn machines_live_and_die_with_the_rights_of_the_manifests_and_no_more() ->
     life::shrink(&fleet).await?;
     life::vanish(&fleet).await?;
     life::adopt(&fleet).await?;
+    rolls::roll(&fleet).await?;
     life::fail(&fleet).await?;
     follower.terminate().await?;
 
@@ -164,8 +167,8 @@ async fn nothing_else_is_allowed(account: &Client) -> Result<()> {
     may_not_look_at(account, "/apis/config.openshift.io/v1/infrastructures", "other").await?;
     for (collection, name, attempt) in [
         (
-            "/apis/machine.openshift.io/v1beta1/namespaces/my-machines/machinesets",
-            life::SET,
+            "/apis/machine.openshift.io/v1beta1/namespaces/my-machines/machinedeployments",
+            rolls::WEB,
             Attempt::Delete,
         ),
         ("/api/v1/namespaces/my-machines/pods", "agent", Attempt::Get),

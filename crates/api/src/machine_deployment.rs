@@ -1,0 +1,134 @@
+//! MachineDeployment of `machine.openshift.io/v1beta1`, from which its CustomResourceDefinition is generated. OpenShift
+//! has no such kind; its group is that of MachineSets, so that cluster-autoscaler can scale it.
+//!
+//! Reading goes through [`crate::wire`].
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+use crate::machine_set::MachineTemplate;
+use crate::parts::{Condition, LabelSelector};
+use crate::schema;
+
+/// Desired state of a MachineDeployment.
+#[skip_serializing_none]
+#[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "machine.openshift.io",
+    version = "v1beta1",
+    kind = "MachineDeployment",
+    doc = "A MachineDeployment: machines that are replaced step by step when their template changes.",
+    namespaced,
+    derive = "PartialEq",
+    status = "MachineDeploymentStatus",
+    scale(
+        spec_replicas_path = ".spec.replicas",
+        status_replicas_path = ".status.replicas",
+        label_selector_path = ".status.labelSelector"
+    ),
+    shortname = "md",
+    shortname = "machinedeploy",
+    printcolumn = r#"{"name":"Desired","type":"integer","jsonPath":".spec.replicas",
+        "description":"How many machines are wanted"}"#,
+    printcolumn = r#"{"name":"Ready","type":"integer","jsonPath":".status.readyReplicas",
+        "description":"How many machines have a Node that is ready"}"#,
+    printcolumn = r#"{"name":"Up-to-date","type":"integer","jsonPath":".status.updatedReplicas",
+        "description":"How many machines are of the current template"}"#,
+    printcolumn = r#"{"name":"Available","type":"integer","jsonPath":".status.availableReplicas",
+        "description":"How many machines have been ready for long enough"}"#,
+    printcolumn = r#"{"name":"Reason","type":"string",
+        "jsonPath":".status.conditions[?(@.type==\"Progressing\")].reason",
+        "description":"State of the rollout; kubectl describe shows the message"}"#,
+    printcolumn = r#"{"name":"Type","type":"string",
+        "jsonPath":".spec.template.spec.providerSpec.value.instanceType",
+        "description":"Type of the instances in the provider spec"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp",
+        "description":"Time since the deployment was created"}"#
+)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineDeploymentSpec {
+    /// For how many seconds a Machine must be ready to be available. 0 by default.
+    #[schemars(range(min = 0))]
+    pub min_ready_seconds: Option<i32>,
+    /// Whether changes of the template are held back. Scaling goes on.
+    pub paused: Option<bool>,
+    /// After how many seconds without progress a rollout is reported as failed; it goes on. Never by default.
+    #[schemars(range(min = 1))]
+    pub progress_deadline_seconds: Option<i32>,
+    /// The desired number of Machines. 1 by default.
+    #[schemars(range(min = 0), extend("default" = 1))]
+    pub replicas: Option<i32>,
+    /// How many old MachineSets are kept for a rollback. 10 by default.
+    #[schemars(range(min = 0))]
+    pub revision_history_limit: Option<i32>,
+    /// Selects the MachineSets of the deployment. It must match the labels of the template.
+    pub selector: Option<LabelSelector>,
+    /// How Machines are replaced when the template changes.
+    pub strategy: Option<DeploymentStrategy>,
+    /// The template of the Machines.
+    pub template: Option<MachineTemplate>,
+}
+
+/// How Machines are replaced.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeploymentStrategy {
+    /// Limits of a rolling update.
+    pub rolling_update: Option<RollingUpdate>,
+    /// RollingUpdate by default.
+    #[serde(rename = "type")]
+    pub kind: Option<StrategyType>,
+}
+
+/// How Machines are replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum StrategyType {
+    /// New Machines replace old ones step by step.
+    RollingUpdate,
+    /// All old Machines are deleted before new ones are created.
+    Recreate,
+}
+
+/// Limits of a rolling update.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RollingUpdate {
+    /// How many Machines more than spec.replicas may exist: a number, or a percentage, rounded up. 1 by default.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::int_or_percent")]
+    pub max_surge: Option<serde_json::Value>,
+    /// How many of spec.replicas may be unavailable: a number, or a percentage, rounded down. 0 by default.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::int_or_percent")]
+    pub max_unavailable: Option<serde_json::Value>,
+}
+
+/// Observed state of a MachineDeployment.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineDeploymentStatus {
+    /// The number of available Machines.
+    pub available_replicas: Option<i32>,
+    /// How often the name of a new MachineSet was taken by another one.
+    pub collision_count: Option<i32>,
+    /// Conditions.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Option<Vec<Condition>>,
+    /// The selector as text, for the scale subresource.
+    pub label_selector: Option<String>,
+    /// The generation of the spec that was last applied without a failure.
+    pub observed_generation: Option<i64>,
+    /// The number of Machines with a ready Node.
+    pub ready_replicas: Option<i32>,
+    /// The number of Machines.
+    pub replicas: Option<i32>,
+    /// The number of Machines that are missing or not available.
+    pub unavailable_replicas: Option<i32>,
+    /// The number of Machines of the current template.
+    pub updated_replicas: Option<i32>,
+}

@@ -1,0 +1,330 @@
+//! Executes a plan. Every write names the version of the set that was decided on.
+
+use std::sync::Arc;
+
+use futures::stream::{self, StreamExt as _};
+use machinist_api::names::{
+    ANNOTATION_DELETE_MACHINE, ANNOTATION_REVISION, LABEL_DEPLOYMENT_NAME, LABEL_TEMPLATE_HASH,
+};
+use machinist_api::resource::MACHINE_DEPLOYMENTS;
+use machinist_api::wire;
+use machinist_domain::annotations::AnnotationChange;
+use machinist_domain::key::ObjectKey;
+use machinist_domain::meta::Meta;
+use machinist_domain::pairs::Pairs;
+use machinist_domain::retry::{Category, Classified as _, Failure, Retry};
+use machinist_runtime::cache::Cache;
+use machinist_runtime::cache::kind::Kind;
+use machinist_runtime::cache::store::Entry;
+use machinist_runtime::writer::{Guard, Part, WriteError, Writer, Written};
+use serde_json::{Map, Value, json};
+
+use super::MachineDeploymentController;
+use super::plan::{Outcome, Plan, Resize};
+use super::snapshot::{Snapshot, View};
+use super::template;
+use crate::kinds::{Machine, MachineDeploymentSpec, MachineSet};
+
+/// Writes to Machines in flight.
+const MACHINES: usize = 16;
+/// The value of the mark, which cluster-autoscaler writes as a time.
+const MARK: &str = "machinist.dev/machinedeployment";
+/// The maximum length of a label's value.
+const LONGEST_VALUE: usize = 63;
+
+pub(super) async fn act(
+    controller: &MachineDeploymentController,
+    snapshot: &Snapshot,
+    plan: &Plan,
+    writer: &Writer,
+) -> Outcome {
+    let Ok(view) = &snapshot.content else { return Outcome::Nothing };
+    let executor = Executor { controller, deployment: &snapshot.meta, view, plan, writer };
+    let outcome = match plan {
+        Plan::NoOp(_) | Plan::Refuse(_) => Ok(Outcome::Nothing),
+        Plan::Claim { adopt, release } => executor.claim(adopt, release).await,
+        Plan::Create { name, hash, revision } => executor.create(name, hash, *revision).await,
+        Plan::SetRevision(set, revision) => {
+            executor.number(&controller.sets, &set.meta, *revision).await
+        }
+        Plan::AnnotateRevision(revision) => {
+            executor.number(&controller.deployments, &snapshot.meta, *revision).await
+        }
+        Plan::PushDown { set, patch, machines } => executor.push(set, patch, machines).await,
+        Plan::Mark(machines) => {
+            let mark = json!({"metadata": {"annotations": {ANNOTATION_DELETE_MACHINE: MARK}}});
+            let patches = machines.iter().map(|machine| (&**machine, mark.clone())).collect();
+            executor.patch_machines(patches).await
+        }
+        Plan::Scale(sizes) => executor.scale(sizes).await,
+        Plan::List => executor.list().await,
+        Plan::Delete(set) => executor.delete(set).await,
+    };
+    outcome.unwrap_or_else(Outcome::Failed)
+}
+
+struct Executor<'a> {
+    controller: &'a MachineDeploymentController,
+    deployment: &'a Meta,
+    view: &'a View,
+    plan: &'a Plan,
+    writer: &'a Writer,
+}
+
+/// An object that is gone is seen by the next reconcile.
+fn outcome<T>(written: Result<Option<T>, WriteError>) -> Result<Outcome, Failure> {
+    match written {
+        Ok(Some(_)) => Ok(Outcome::Executed),
+        Ok(None) => Ok(Outcome::DryRun),
+        Err(error) if error.not_found() => Ok(Outcome::Outdated),
+        Err(error) => Err(error.failure()),
+    }
+}
+
+impl Executor<'_> {
+    async fn patch_set(&self, set: &MachineSet, patch: Value) -> Result<Outcome, Failure> {
+        let sets = &self.controller.sets;
+        let (part, guard) = (Part::Object, Guard::Version);
+        outcome(self.writer.patch(sets, &set.meta, part, guard, patch, self.plan).await)
+    }
+
+    /// A deployment that is already deleted must not adopt: garbage collection would delete the set.
+    async fn claim(
+        &self,
+        adopt: &[Arc<MachineSet>],
+        release: &[Arc<MachineSet>],
+    ) -> Result<Outcome, Failure> {
+        if !adopt.is_empty() && !self.still_exists().await? {
+            return Ok(Outcome::Outdated);
+        }
+        let mut last = Outcome::Executed;
+        for set in adopt {
+            let mut owners = others(set);
+            owners.push(owner(self.deployment));
+            let mut metadata = json!({"ownerReferences": owners});
+            // The set of the same template is taken over as it is.
+            if let Ok(parts) = template::parts(&set.state.spec.template) {
+                let hash = template::hash(&parts.recipe);
+                metadata["labels"] = json!({LABEL_TEMPLATE_HASH: hash});
+            }
+            last = self.patch_set(set, json!({"metadata": metadata})).await?;
+        }
+        for set in release {
+            let patch = json!({"metadata": {"ownerReferences": others(set)}});
+            last = self.patch_set(set, patch).await?;
+        }
+        Ok(last)
+    }
+
+    async fn still_exists(&self) -> Result<bool, Failure> {
+        let live = self.controller.deployments.read_live(&self.deployment.key).await;
+        let live = live.map_err(|error| error.failure())?;
+        Ok(live.is_some_and(|live| live.meta().uid == self.deployment.uid && !live.meta().deleting))
+    }
+
+    async fn create(&self, name: &str, hash: &str, revision: i64) -> Result<Outcome, Failure> {
+        let body = self.body(hash, revision)?;
+        let sets = &self.controller.sets;
+        let key = ObjectKey::new(Arc::clone(&self.deployment.key.namespace), name);
+        match self.writer.create(sets, &key, &body, self.plan).await {
+            // An earlier attempt created it, or it is another set.
+            Err(error) if error.already_exists() => {
+                let live = sets.read_live(&key).await.map_err(|error| error.failure())?;
+                let ours = live.as_ref().and_then(Entry::known).is_some_and(|set| {
+                    let owner = set.state.owner.as_ref();
+                    set.state.labels.get(LABEL_TEMPLATE_HASH) == Some(hash)
+                        && owner.is_none_or(|owner| owner.uid == self.deployment.uid)
+                });
+                Ok(if live.is_none() || ours { Outcome::Outdated } else { Outcome::Collision })
+            }
+            created => outcome(created),
+        }
+    }
+
+    fn body(&self, hash: &str, revision: i64) -> Result<Value, Failure> {
+        let spec = &self.view.deployment.spec;
+        let machine: Value = match &spec.template.spec {
+            None => json!({}),
+            Some(raw) => serde_json::from_str(raw).map_err(|error| Failure {
+                category: Category::InvalidConfiguration,
+                retry: Retry::OnChange,
+                message: error.to_string(),
+            })?,
+        };
+        let mut labels = map(&spec.template.labels);
+        labels.insert(LABEL_TEMPLATE_HASH.to_owned(), json!(hash));
+        let mut set_labels = labels.clone();
+        let name = &*self.deployment.key.name;
+        if name.len() <= LONGEST_VALUE {
+            set_labels.insert(LABEL_DEPLOYMENT_NAME.to_owned(), json!(name));
+        }
+        Ok(json!({
+            "metadata": {
+                "labels": set_labels,
+                "annotations": {ANNOTATION_REVISION: revision.to_string()},
+                "ownerReferences": [owner(self.deployment)],
+            },
+            "spec": {
+                "replicas": 0,
+                "minReadySeconds": spec.min_ready_seconds.max(0),
+                "selector": selector(spec, hash),
+                "template": {
+                    "metadata": {
+                        "labels": labels,
+                        "annotations": map(&spec.template.annotations),
+                    },
+                    "spec": machine,
+                },
+            },
+        }))
+    }
+
+    async fn number<K: Kind>(
+        &self,
+        cache: &Cache<K>,
+        meta: &Meta,
+        revision: i64,
+    ) -> Result<Outcome, Failure> {
+        let mut change = AnnotationChange::default();
+        change.want(ANNOTATION_REVISION, None, &revision.to_string());
+        match self.writer.annotate(cache, meta, &change, self.plan).await {
+            Ok(Written::LeftOut) => Ok(Outcome::DryRun),
+            Ok(_) => Ok(Outcome::Executed),
+            Err(error) if error.not_found() => Ok(Outcome::Outdated),
+            Err(error) => Err(error.failure()),
+        }
+    }
+
+    /// Machines first: while the set differs from the template, the step is repeated.
+    async fn push(
+        &self,
+        set: &MachineSet,
+        patch: &Value,
+        machines: &[(Arc<Machine>, Value)],
+    ) -> Result<Outcome, Failure> {
+        let patches = machines.iter().map(|(machine, patch)| (&**machine, patch.clone())).collect();
+        match self.patch_machines(patches).await? {
+            Outcome::DryRun => Ok(Outcome::DryRun),
+            _ => self.patch_set(set, patch.clone()).await,
+        }
+    }
+
+    async fn patch_machines(&self, patches: Vec<(&Machine, Value)>) -> Result<Outcome, Failure> {
+        let mut writes = Vec::new();
+        for (machine, patch) in patches {
+            writes.push(self.patch_machine(machine, patch));
+        }
+        let results: Vec<_> = stream::iter(writes).buffered(MACHINES).collect().await;
+        let mut all = Outcome::Executed;
+        for result in results {
+            if let Outcome::DryRun = result? {
+                all = Outcome::DryRun;
+            }
+        }
+        Ok(all)
+    }
+
+    async fn patch_machine(&self, machine: &Machine, patch: Value) -> Result<Outcome, Failure> {
+        let (machines, part, guard) = (&self.controller.machines, Part::Object, Guard::Version);
+        outcome(self.writer.patch(machines, &machine.meta, part, guard, patch, self.plan).await)
+    }
+
+    async fn scale(&self, sizes: &[Resize]) -> Result<Outcome, Failure> {
+        let mut last = Outcome::Executed;
+        for Resize { set, from, to, all_seen } in sizes {
+            if to < from && !all_seen {
+                // Also if the answer is lost.
+                let now = self.controller.clock.uptime();
+                self.controller.lists.doubt(&self.deployment.uid, now);
+            }
+            last = self.patch_set(set, json!({"spec": {"replicas": to}})).await?;
+            if !matches!(last, Outcome::Executed) {
+                break;
+            }
+        }
+        Ok(last)
+    }
+
+    async fn list(&self) -> Result<Outcome, Failure> {
+        let Ok(selector) = &self.view.deployment.spec.selector else {
+            return Ok(Outcome::Outdated);
+        };
+        let mut known = Vec::new();
+        for one in &self.view.sets {
+            known.extend(self.controller.machines_by_owner.get(&one.set.meta.uid.0));
+        }
+        let (namespace, labels) = (&self.deployment.key.namespace, selector.to_string());
+        let listed = self.controller.machines.verify_selected(namespace, &labels, &known).await;
+        listed.map_err(|error| error.failure())?;
+        let window = |one: &super::snapshot::SetView| {
+            one.set.state.window.as_ref().is_ok_and(|window| window.is_closed())
+        };
+        let closed = self.view.sets.iter().all(window);
+        let (uid, now) = (&self.deployment.uid, self.controller.clock.uptime());
+        self.controller.lists.add(uid, self.view.fingerprint, closed, now);
+        Ok(Outcome::Executed)
+    }
+
+    /// A deletion cannot be undone, so the set is read live first: it must still be empty.
+    async fn delete(&self, set: &MachineSet) -> Result<Outcome, Failure> {
+        let sets = &self.controller.sets;
+        let live = sets.read_live(&set.meta.key).await.map_err(|error| error.failure())?;
+        let same = live.as_ref().and_then(Entry::known).is_some_and(|live| {
+            live.meta.uid == set.meta.uid && live.state.generation == set.state.generation
+        });
+        if !same {
+            return Ok(Outcome::Outdated);
+        }
+        outcome(self.writer.delete(sets, &set.meta, self.plan).await)
+    }
+}
+
+/// The deployment's selector, limited to the template.
+fn selector(spec: &MachineDeploymentSpec, hash: &str) -> Value {
+    let wire::LabelSelector { match_labels, match_expressions } = &spec.raw_selector;
+    let mut labels = json!(match_labels);
+    labels[LABEL_TEMPLATE_HASH] = json!(hash);
+    let mut selector = json!({"matchLabels": labels});
+    if !match_expressions.is_empty() {
+        let expression = |one: &wire::LabelExpression| {
+            let mut json = json!({"key": one.key, "operator": one.operator});
+            if !one.values.is_empty() {
+                json["values"] = json!(one.values);
+            }
+            json
+        };
+        selector["matchExpressions"] = match_expressions.iter().map(expression).collect();
+    }
+    selector
+}
+
+fn map(pairs: &Pairs) -> Map<String, Value> {
+    pairs.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
+}
+
+fn owner(deployment: &Meta) -> Value {
+    json!({
+        "apiVersion": MACHINE_DEPLOYMENTS.api_version(),
+        "kind": MACHINE_DEPLOYMENTS.kind,
+        "name": &*deployment.key.name,
+        "uid": &*deployment.uid.0,
+        "controller": true,
+        "blockOwnerDeletion": true,
+    })
+}
+
+fn others(set: &MachineSet) -> Vec<Value> {
+    let unchanged = |owner: &wire::OwnerReference| {
+        let mut json = json!({
+            "apiVersion": owner.api_version,
+            "kind": owner.kind,
+            "name": owner.name,
+            "uid": owner.uid,
+        });
+        if owner.block_owner_deletion {
+            json["blockOwnerDeletion"] = json!(true);
+        }
+        json
+    };
+    set.state.other_owners.iter().map(unchanged).collect()
+}

@@ -1,0 +1,378 @@
+//! Decides the next step for one MachineDeployment. Pure: no client, no clock.
+//!
+//! In this order: adopt or release MachineSets; create the set of the current template, with 0 replicas; number it;
+//! copy what needs no new Machines; scale ([`scaling`]); delete old sets. A repeated step changes nothing: the new
+//! set's name follows from the template, and sizes are written with the resourceVersion of the set.
+
+mod scaling;
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use machinist_api::names::LABEL_TEMPLATE_HASH;
+use machinist_api::wire::IntOrText;
+use serde_json::{Map, Value, json};
+
+use self::scaling::{Fleet, Numbers, Step, Wait};
+use super::error::Refusal;
+use super::plan::{Plan, Reason, Resize};
+use super::snapshot::{Member, SetView, Snapshot, View};
+use super::template::{self, Parts, Soft};
+use crate::kinds::{Machine, MachineDeploymentSpec};
+
+const DEFAULT_REPLICAS: i32 = 1;
+const DEFAULT_SURGE: usize = 1;
+const DEFAULT_HISTORY: usize = 10;
+
+pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
+    if snapshot.meta.deleting {
+        return Plan::NoOp(Reason::Deleting);
+    }
+    let view = match &snapshot.content {
+        Err(reason) => return Plan::Refuse(Refusal::Undecodable(reason.clone())),
+        Ok(view) => view,
+    };
+    match Desired::of(view) {
+        Err(refusal) => Plan::Refuse(refusal),
+        Ok(desired) => desired.plan(snapshot, view, now),
+    }
+}
+
+/// The valid spec.
+#[derive(Debug, Clone)]
+pub(super) struct Desired {
+    pub(super) replicas: usize,
+    surge: usize,
+    pub(super) unavailable: usize,
+    recreate: bool,
+    pub(super) parts: Parts,
+    hash: String,
+    /// The set of the current template.
+    pub(super) new: Option<usize>,
+}
+
+impl Desired {
+    pub(super) fn of(view: &View) -> Result<Self, Refusal> {
+        let spec = &view.deployment.spec;
+        let selector = spec.selector.as_ref().map_err(|error| Refusal::Selector(error.clone()))?;
+        if !selector.matches(&spec.template.labels) {
+            return Err(Refusal::SelectorMismatch { selector: selector.to_string() });
+        }
+        let replicas = spec.replicas.unwrap_or(DEFAULT_REPLICAS);
+        let replicas = usize::try_from(replicas).map_err(|_| Refusal::Replicas(replicas))?;
+        let (recreate, surge, unavailable) = limits(spec, replicas)?;
+        let parts = template::parts(&spec.template)
+            .map_err(|error| Refusal::Template(error.to_string()))?;
+        if let Some(other) = &view.overlaps {
+            return Err(Refusal::Overlap(other.clone()));
+        }
+        if let Some(set) = &view.undecodable {
+            return Err(Refusal::UndecodableSet(set.clone()));
+        }
+        let hash = template::hash(&parts.recipe);
+        let new = view.sets.iter().position(|one| {
+            !one.set.meta.deleting && one.set.state.labels.get(LABEL_TEMPLATE_HASH) == Some(&*hash)
+        });
+        Ok(Self { replicas, surge, unavailable, recreate, parts, hash, new })
+    }
+
+    fn plan(&self, snapshot: &Snapshot, view: &View, now: Timestamp) -> Plan {
+        if !view.orphans.is_empty() || !view.unselected.is_empty() {
+            return Plan::Claim { adopt: view.orphans.clone(), release: view.unselected.clone() };
+        }
+        let paused = view.deployment.spec.paused;
+        match self.new {
+            None if !paused => return self.create(snapshot, view),
+            Some(new) if !paused => {
+                if let Some(plan) = number(view, new).or_else(|| self.push_down(view, new)) {
+                    return plan;
+                }
+            }
+            _ => {}
+        }
+        let plan = self.scale(view, now);
+        match plan {
+            Plan::NoOp(_) => self.old_set(view).map_or(plan, Plan::Delete),
+            plan => plan,
+        }
+    }
+
+    fn create(&self, snapshot: &Snapshot, view: &View) -> Plan {
+        let collisions = view.deployment.status.collisions.unwrap_or(0);
+        let deployment = &snapshot.meta.key.name;
+        let name = template::set_name(deployment, &self.parts.recipe, collisions);
+        // Its Machines count until they are gone, and it has the name.
+        if view.sets.iter().any(|one| *one.set.meta.key.name == *name) {
+            return Plan::NoOp(Reason::SetDeleting);
+        }
+        Plan::Create { name, hash: self.hash.clone(), revision: newest(view, None) + 1 }
+    }
+
+    fn push_down(&self, view: &View, new: usize) -> Option<Plan> {
+        let one = &view.sets[new];
+        let spec = &view.deployment.spec;
+        // A template that cannot be read is not ours: the hash is.
+        let stored = template::parts(&one.set.state.spec.template).ok()?.soft;
+        let wanted = &self.parts.soft;
+        let min_ready = u64::try_from(spec.min_ready_seconds).unwrap_or(0);
+        let mut patch = soft_patch(&stored, wanted);
+        if patch.is_empty() && one.set.state.spec.min_ready.as_secs() == min_ready {
+            return None;
+        }
+        let machines = one.members.iter().filter_map(|member| member.machine.as_ref());
+        let machines = machines.filter_map(|machine| {
+            let patch = machine_patch(machine, &stored, wanted);
+            (!patch.is_empty()).then(|| (Arc::clone(machine), Value::Object(patch)))
+        });
+        let machines = machines.collect();
+        let mut spec = Map::new();
+        if let Some(annotations) = patch.remove("metadata") {
+            spec.insert("metadata".to_owned(), annotations);
+        }
+        if let Some(machine) = patch.remove("spec") {
+            spec.insert("spec".to_owned(), machine);
+        }
+        let patch = json!({"spec": {"minReadySeconds": min_ready, "template": spec}});
+        Some(Plan::PushDown { set: Arc::clone(&one.set), patch, machines })
+    }
+
+    fn scale(&self, view: &View, now: Timestamp) -> Plan {
+        let sets: Vec<_> = view.sets.iter().map(|one| numbers(one, view, now)).collect();
+        let fleet = Fleet {
+            replicas: self.replicas,
+            surge: self.surge,
+            unavailable: self.unavailable,
+            paused: view.deployment.spec.paused,
+            recreate: self.recreate,
+            doubtful: view.doubtful && !view.listed,
+            new: self.new,
+            sets: &sets,
+        };
+        match fleet.step() {
+            Step::Mark(set, count) => Plan::Mark(markable(&view.sets[set], count, view, now)),
+            Step::Scale(sizes) => {
+                let sizes = sizes.into_iter().map(|(set, to)| {
+                    let Numbers { desired, members, .. } = sets[set];
+                    let all_seen = members >= desired;
+                    Resize { set: Arc::clone(&view.sets[set].set), from: desired, to, all_seen }
+                });
+                Plan::Scale(sizes.collect())
+            }
+            Step::List => Plan::List,
+            Step::Wait(Wait::Available(count)) => Plan::NoOp(Reason::Available(count)),
+            Step::Wait(Wait::Gone) => Plan::NoOp(Reason::Gone),
+            Step::Wait(Wait::Paused) => Plan::NoOp(Reason::Paused),
+            Step::Done => Plan::NoOp(Reason::Complete),
+        }
+    }
+
+    /// The oldest empty set beyond the history.
+    fn old_set(&self, view: &View) -> Option<Arc<crate::kinds::MachineSet>> {
+        let limit = view.deployment.spec.history_limit;
+        let limit = limit.map_or(DEFAULT_HISTORY, |limit| usize::try_from(limit).unwrap_or(0));
+        let old = view.sets.iter().enumerate();
+        let old = old.filter(|(at, one)| Some(*at) != self.new && !one.set.meta.deleting);
+        let mut old: Vec<_> = old.map(|(_, one)| one).collect();
+        if self.new.is_none() || old.len() <= limit {
+            return None;
+        }
+        old.sort_by_key(|one| one.set.state.revision);
+        let is_empty = |one: &&SetView| {
+            one.set.state.spec.replicas == Some(0)
+                && one.members.is_empty()
+                && one.leaving + one.open == 0
+        };
+        old.truncate(old.len() - limit);
+        old.into_iter().find(is_empty).map(|one| Arc::clone(&one.set))
+    }
+}
+
+/// The revision of the current template is the highest one, also after a rollback.
+fn number(view: &View, new: usize) -> Option<Plan> {
+    let set = &view.sets[new].set;
+    let others = newest(view, Some(new));
+    let revision = match set.state.revision {
+        Some(revision) if revision > others => revision,
+        _ => return Some(Plan::SetRevision(Arc::clone(set), others + 1)),
+    };
+    let stored = view.deployment.revision.as_deref();
+    (stored != Some(&*revision.to_string())).then_some(Plan::AnnotateRevision(revision))
+}
+
+/// The highest revision, without that of one set.
+fn newest(view: &View, without: Option<usize>) -> i64 {
+    let others = view.sets.iter().enumerate().filter(|(at, _)| Some(*at) != without);
+    others.filter_map(|(_, one)| one.set.state.revision).max().unwrap_or(0)
+}
+
+/// Whether it is Recreate, then maxSurge and maxUnavailable.
+fn limits(spec: &MachineDeploymentSpec, replicas: usize) -> Result<(bool, usize, usize), Refusal> {
+    match spec.strategy.kind.as_deref() {
+        None | Some("" | "RollingUpdate") => {}
+        Some("Recreate") => return Ok((true, 0, 0)),
+        Some(other) => return Err(Refusal::Strategy(other.to_owned())),
+    }
+    let limits = &spec.strategy.rolling_update;
+    let surge = Limit::read("maxSurge", limits.max_surge.as_ref())?;
+    let unavailable = Limit::read("maxUnavailable", limits.max_unavailable.as_ref())?;
+    let surge = surge.unwrap_or(Limit::Count(DEFAULT_SURGE));
+    let unavailable = unavailable.unwrap_or(Limit::Count(0));
+    if surge.is_zero() && unavailable.is_zero() {
+        return Err(Refusal::NoRoom);
+    }
+    if let Limit::Percent(percent @ 101..) = unavailable {
+        return Err(Refusal::Limit("maxUnavailable", format!("{percent}%")));
+    }
+    match (surge.of(replicas, true), unavailable.of(replicas, false)) {
+        // As in Kubernetes: percentages that are rounded to nothing must not stop the rollout.
+        (0, 0) => Ok((false, 0, 1)),
+        (surge, unavailable) => Ok((false, surge, unavailable)),
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Limit {
+    Count(usize),
+    Percent(usize),
+}
+
+impl Limit {
+    fn read(field: &'static str, value: Option<&IntOrText>) -> Result<Option<Self>, Refusal> {
+        let refused = |text: String| Refusal::Limit(field, text);
+        Ok(match value {
+            None => None,
+            Some(IntOrText::Int(number)) => {
+                let count =
+                    i32::try_from(*number).ok().and_then(|count| usize::try_from(count).ok());
+                Some(Self::Count(count.ok_or_else(|| refused(number.to_string()))?))
+            }
+            Some(IntOrText::Text(text)) => {
+                let percent = text.strip_suffix('%').and_then(|digits| digits.parse::<u16>().ok());
+                Some(Self::Percent(percent.ok_or_else(|| refused(text.clone()))?.into()))
+            }
+        })
+    }
+
+    fn is_zero(self) -> bool {
+        matches!(self, Self::Count(0) | Self::Percent(0))
+    }
+
+    fn of(self, replicas: usize, up: bool) -> usize {
+        match self {
+            Self::Count(count) => count,
+            Self::Percent(percent) if up => (replicas * percent).div_ceil(100),
+            Self::Percent(percent) => replicas * percent / 100,
+        }
+    }
+}
+
+pub(super) fn min_ready(view: &View) -> SignedDuration {
+    SignedDuration::from_secs(view.deployment.spec.min_ready_seconds.max(0).into())
+}
+
+pub(super) fn is_available(member: &Member, view: &View, now: Timestamp) -> bool {
+    member.available_at(min_ready(view)).is_some_and(|at| at < now)
+}
+
+fn numbers(one: &SetView, view: &View, now: Timestamp) -> Numbers {
+    let replicas = one.set.state.spec.replicas.unwrap_or(DEFAULT_REPLICAS);
+    let count =
+        |test: &dyn Fn(&Member) -> bool| one.members.iter().filter(|member| test(member)).count();
+    Numbers {
+        desired: usize::try_from(replicas).unwrap_or(0),
+        members: one.members.len(),
+        open: one.open,
+        leaving: one.leaving,
+        available: count(&|member| !member.is_marked() && is_available(member, view, now)),
+        first: count(&|member| member.is_marked() || member.has_failed()),
+        markable: count(&|member| is_markable(member, view, now)),
+        deleting: one.set.meta.deleting,
+        exact: view.listed,
+    }
+}
+
+fn is_markable(member: &Member, view: &View, now: Timestamp) -> bool {
+    let known = member.machine.is_some();
+    known && !member.is_marked() && !member.has_failed() && !is_available(member, view, now)
+}
+
+/// Those without a Node first.
+fn markable(one: &SetView, count: usize, view: &View, now: Timestamp) -> Vec<Arc<Machine>> {
+    let members = one.members.iter().filter(|member| is_markable(member, view, now));
+    let mut machines: Vec<_> = members.filter_map(|member| member.machine.clone()).collect();
+    machines.sort_by_key(|one| (one.status.node_ref.is_some(), one.meta.key.clone()));
+    machines.truncate(count);
+    machines
+}
+
+/// What of a template changes: `metadata.annotations`, `spec.metadata` and `spec.taints`.
+fn soft_patch(from: &Soft, to: &Soft) -> Map<String, Value> {
+    let mut patch = Map::new();
+    let timeouts = template::merge_patch(&from.timeouts, &to.timeouts);
+    if !timeouts.is_empty() {
+        patch.insert("metadata".to_owned(), json!({"annotations": timeouts}));
+    }
+    let mut node = Map::new();
+    for (name, from, to) in [
+        ("labels", &from.node_labels, &to.node_labels),
+        ("annotations", &from.node_annotations, &to.node_annotations),
+    ] {
+        let change = template::merge_patch(from, to);
+        if !change.is_empty() {
+            node.insert(name.to_owned(), change.into());
+        }
+    }
+    let mut spec = Map::new();
+    if !node.is_empty() {
+        spec.insert("metadata".to_owned(), node.into());
+    }
+    if from.taints != to.taints {
+        spec.insert("taints".to_owned(), to.taints.clone().into());
+    }
+    if !spec.is_empty() {
+        patch.insert("spec".to_owned(), spec.into());
+    }
+    patch
+}
+
+/// The same change on a Machine, which may have it already. What others added to the Machine stays, except among the
+/// taints, which are one list.
+fn machine_patch(machine: &Machine, from: &Soft, to: &Soft) -> Map<String, Value> {
+    let object = |pairs: &machinist_domain::pairs::Pairs| -> Map<String, Value> {
+        pairs.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
+    };
+    // Only the keys that change in the template.
+    let rest = |own: Map<String, Value>, from: &Map<String, Value>, to: &Map<String, Value>| {
+        let mut wanted = own.clone();
+        for (name, value) in template::merge_patch(from, to) {
+            if value.is_null() {
+                wanted.remove(&name);
+            } else {
+                wanted.insert(name, value);
+            }
+        }
+        (own, wanted)
+    };
+    let timeouts = rest(object(&machine.annotations), &from.timeouts, &to.timeouts);
+    let labels = rest(object(&machine.node_labels), &from.node_labels, &to.node_labels);
+    let annotations =
+        rest(object(&machine.node_annotations), &from.node_annotations, &to.node_annotations);
+    let taints: Vec<_> = machine.node_taints.iter().map(crate::kinds::Taint::to_json).collect();
+    let wanted_taints = if from.taints == to.taints { taints.clone() } else { to.taints.clone() };
+    let own = Soft {
+        timeouts: timeouts.0,
+        node_labels: labels.0,
+        node_annotations: annotations.0,
+        taints,
+    };
+    let wanted = Soft {
+        timeouts: timeouts.1,
+        node_labels: labels.1,
+        node_annotations: annotations.1,
+        taints: wanted_taints,
+    };
+    soft_patch(&own, &wanted)
+}
+
+#[cfg(test)]
+mod tests;

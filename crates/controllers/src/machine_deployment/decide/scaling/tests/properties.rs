@@ -1,0 +1,426 @@
+//! A model of a deployment: its controller with stale views of sets and Machines, and one MachineSet controller with a
+//! stale view of the sets. Whatever happens in whatever order, the limits hold and the rollout ends.
+
+use fastrand::Rng;
+
+use super::super::{Fleet, Numbers, Step, Wait};
+
+const TEMPLATES: usize = 4;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    WithoutNode,
+    NotReady,
+    Available,
+    Failed,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Machine {
+    id: usize,
+    set: usize,
+    ordinal: usize,
+    state: State,
+    marked: bool,
+    leaving: bool,
+}
+
+/// A MachineSet; its index is its template.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Set {
+    desired: usize,
+    /// The ordinals that are reserved; those without a Machine are open.
+    window: (usize, usize),
+    version: usize,
+    exists: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Spec {
+    replicas: usize,
+    surge: usize,
+    unavailable: usize,
+    template: usize,
+    paused: bool,
+    recreate: bool,
+}
+
+struct World {
+    rng: Rng,
+    spec: Spec,
+    sets: [Set; TEMPLATES],
+    machines: Vec<Machine>,
+    ids: usize,
+    /// What the deployment's controller sees.
+    seen_sets: [Set; TEMPLATES],
+    seen_machines: Vec<Machine>,
+    doubtful: bool,
+    /// The state of the sets in which the Machines were listed.
+    listed: Option<[(usize, usize); TEMPLATES]>,
+    /// What the MachineSet controller sees.
+    known: [Set; TEMPLATES],
+    broken: [bool; TEMPLATES],
+    /// Machines that a user deleted and that are not gone: their replacements exist beside them.
+    replaced: Vec<usize>,
+    scaled: usize,
+    /// Set and ordinal of Machines that are gone. Their MachineSet reserves other names.
+    used: Vec<(usize, usize)>,
+}
+
+fn open(
+    sets: &[Set; TEMPLATES],
+    machines: &[Machine],
+    used: &[(usize, usize)],
+    set: usize,
+) -> Vec<usize> {
+    let (from, next) = sets[set].window;
+    let free = |ordinal: &usize| {
+        let name = (set, *ordinal);
+        !used.contains(&name) && machines.iter().all(|one| (one.set, one.ordinal) != name)
+    };
+    (from..next).filter(free).collect()
+}
+
+fn is_closed(set: &Set) -> bool {
+    set.window.0 == set.window.1
+}
+
+/// `exact`: the Machines are known to be all.
+fn numbers(
+    sets: &[Set; TEMPLATES],
+    machines: &[Machine],
+    used: &[(usize, usize)],
+    exact: bool,
+) -> [Numbers; TEMPLATES] {
+    std::array::from_fn(|set| {
+        let mut numbers = Numbers {
+            desired: sets[set].desired,
+            open: open(sets, machines, used, set).len(),
+            exact,
+            ..Numbers::default()
+        };
+        for machine in machines.iter().filter(|machine| machine.set == set) {
+            if machine.leaving {
+                numbers.leaving += 1;
+                continue;
+            }
+            numbers.members += 1;
+            match machine.state {
+                _ if machine.marked => numbers.first += 1,
+                State::Available => numbers.available += 1,
+                State::Failed => numbers.first += 1,
+                State::WithoutNode | State::NotReady => numbers.markable += 1,
+            }
+        }
+        numbers
+    })
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let spec = Spec {
+            replicas: rng.usize(..6),
+            surge: 1,
+            unavailable: 0,
+            template: 0,
+            paused: false,
+            recreate: false,
+        };
+        Self {
+            rng,
+            spec,
+            sets: [Set::default(); TEMPLATES],
+            machines: Vec::new(),
+            ids: 0,
+            seen_sets: [Set::default(); TEMPLATES],
+            seen_machines: Vec::new(),
+            doubtful: false,
+            listed: None,
+            known: [Set::default(); TEMPLATES],
+            broken: [false; TEMPLATES],
+            replaced: Vec::new(),
+            scaled: 0,
+            used: Vec::new(),
+        }
+    }
+
+    fn listed(&self) -> bool {
+        self.listed == Some(self.seen_sets.map(|set| (set.desired, set.version)))
+    }
+
+    fn limit(&self) -> usize {
+        self.spec.replicas + if self.spec.recreate { 0 } else { self.spec.surge }
+    }
+
+    /// The Machines that may exist at once if no set is scaled.
+    fn potential(&self) -> usize {
+        let sets = (0..TEMPLATES).map(|set| {
+            let own = || self.machines.iter().filter(|one| one.set == set);
+            let leaving = own().filter(|one| one.leaving).count();
+            let open = open(&self.sets, &self.machines, &self.used, set).len();
+            self.sets[set].desired.max(own().count() - leaving + open) + leaving
+        });
+        sets.sum()
+    }
+
+    /// The available Machines that are left in the worst case.
+    fn sure(sets: &[Numbers; TEMPLATES]) -> usize {
+        sets.iter().map(|set| set.sure(set.desired)).sum()
+    }
+
+    /// Machines that the view has as available, and that are not for a reason other than this controller.
+    fn unseen_losses(&self) -> usize {
+        let seen = self.seen_machines.iter();
+        let seen = seen.filter(|one| one.state == State::Available && !one.leaving && !one.marked);
+        seen.filter(|one| {
+            let now = self.machines.iter().find(|now| now.id == one.id);
+            now.is_none_or(|now| now.state != State::Available || self.replaced.contains(&now.id))
+        })
+        .count()
+    }
+
+    fn step(&self, sets: &[Numbers; TEMPLATES]) -> Step {
+        let Spec { replicas, surge, unavailable, template, paused, recreate } = self.spec;
+        let existing = sets.iter().copied();
+        let new = self.seen_sets[template].exists.then_some(template);
+        let sets: Vec<_> = existing.collect();
+        Fleet {
+            replicas,
+            surge,
+            unavailable: if recreate { 0 } else { unavailable },
+            paused,
+            recreate,
+            doubtful: self.doubtful && !self.listed(),
+            new,
+            sets: &sets,
+        }
+        .step()
+    }
+
+    /// One reconcile of the deployment.
+    fn reconcile(&mut self) -> Step {
+        let template = self.spec.template;
+        if !self.seen_sets[template].exists && !self.spec.paused {
+            self.sets[template].exists = true;
+            self.seen_sets[template] = self.sets[template];
+            return Step::Wait(Wait::Gone);
+        }
+        let seen = numbers(&self.seen_sets, &self.seen_machines, &[], self.listed());
+        let step = self.step(&seen);
+        let sure = Self::sure(&seen);
+        match &step {
+            Step::Mark(set, count) => {
+                let machines = self.seen_machines.iter_mut().filter(|one| {
+                    one.set == *set
+                        && matches!(one.state, State::NotReady | State::WithoutNode)
+                        && !one.marked
+                        && !one.leaving
+                });
+                let marked: Vec<_> = machines.take(*count).collect();
+                assert_eq!(marked.len(), *count, "as many as there are");
+                for one in marked {
+                    one.marked = true;
+                    let id = one.id;
+                    self.machines
+                        .iter_mut()
+                        .filter(|one| one.id == id)
+                        .for_each(|one| one.marked = true);
+                }
+                self.check_available(sure);
+            }
+            Step::Scale(sizes) => {
+                for (set, size) in sizes {
+                    self.scale(*set, *size, &seen, sure);
+                }
+            }
+            Step::List => {
+                self.seen_machines.clone_from(&self.machines);
+                self.doubtful &= !self.seen_sets.iter().all(is_closed);
+                self.listed = Some(self.seen_sets.map(|set| (set.desired, set.version)));
+            }
+            Step::Wait(_) | Step::Done => {}
+        }
+        step
+    }
+
+    fn scale(&mut self, set: usize, size: usize, seen: &[Numbers; TEMPLATES], sure: usize) {
+        if self.seen_sets[set].version != self.sets[set].version {
+            return;
+        }
+        let before = seen[set].desired;
+        assert_ne!(size, before, "every write changes something");
+        self.doubtful |= size < before && seen[set].members < before;
+        self.sets[set].desired = size;
+        self.sets[set].version += 1;
+        self.seen_sets[set] = self.sets[set];
+        self.scaled += 1;
+        if size > before {
+            assert!(
+                self.potential() <= self.limit() + self.replaced.len(),
+                "{} Machines may exist, {} are allowed and {} being replaced",
+                self.potential(),
+                self.limit(),
+                self.replaced.len()
+            );
+        } else {
+            self.check_available(sure);
+        }
+    }
+
+    fn check_available(&self, sure: usize) {
+        if self.spec.recreate {
+            return;
+        }
+        let minimum = self.spec.replicas.saturating_sub(self.spec.unavailable).min(sure);
+        let left = Self::sure(&numbers(&self.sets, &self.machines, &self.used, true))
+            + self.unseen_losses();
+        assert!(left >= minimum, "{left} Machines stay available, {minimum} are needed");
+    }
+
+    /// One step of the MachineSet controller.
+    fn manage(&mut self, set: usize) {
+        let (known, stored) = (self.known[set], self.sets[set]);
+        let current = known.version == stored.version;
+        let members: Vec<_> = (0..self.machines.len())
+            .filter(|at| self.machines[*at].set == set && !self.machines[*at].leaving)
+            .collect();
+        let open = open(&self.sets, &self.machines, &self.used, set);
+        let missing = known.desired.saturating_sub(members.len() + open.len());
+        if missing > 0 && current {
+            self.sets[set].window.1 += missing;
+            self.sets[set].version += 1;
+        } else if !open.is_empty() && (!current || members.len() < known.desired) {
+            // Also from a stale view: the names are reserved.
+            self.ids += 1;
+            self.machines.push(Machine {
+                id: self.ids,
+                set,
+                ordinal: open[0],
+                state: State::WithoutNode,
+                marked: false,
+                leaving: false,
+            });
+        } else if !is_closed(&stored) {
+            self.sets[set].window.0 = stored.window.1;
+            self.sets[set].version += 1;
+        } else if current && members.len() > known.desired {
+            let mut order = members;
+            self.rng.shuffle(&mut order);
+            order.sort_by_key(|at| match self.machines[*at] {
+                Machine { marked: true, .. } => 0,
+                Machine { state: State::Failed, .. } => 1,
+                Machine { state: State::WithoutNode, .. } => 2,
+                _ => 3,
+            });
+            self.machines[order[0]].leaving = true;
+        }
+        self.known[set] = self.sets[set];
+    }
+
+    fn live_on(&mut self, at: usize) {
+        let broken = self.broken[self.machines[at].set];
+        let machine = &mut self.machines[at];
+        machine.state = match machine.state {
+            State::WithoutNode => State::NotReady,
+            State::NotReady if !broken => State::Available,
+            state => state,
+        };
+    }
+
+    fn vanish(&mut self, at: usize) {
+        let machine = self.machines.remove(at);
+        self.used.push((machine.set, machine.ordinal));
+        self.replaced.retain(|id| *id != machine.id);
+    }
+
+    fn anything(&mut self) {
+        let template = self.rng.usize(..TEMPLATES);
+        let machine = (!self.machines.is_empty()).then(|| self.rng.usize(..self.machines.len()));
+        match (self.rng.u32(..40), machine) {
+            (0, _) if self.rng.bool() => self.spec.template = template,
+            (1, _) if self.rng.bool() => self.spec.replicas = self.rng.usize(..8),
+            (2, _) => {
+                let surge = self.rng.usize(..3);
+                self.spec.surge = surge;
+                self.spec.unavailable = self.rng.usize(usize::from(surge == 0)..3);
+            }
+            (3, _) if self.rng.u32(..4) == 0 => self.spec.paused ^= true,
+            (4, _) if self.rng.u32(..10) == 0 => self.spec.recreate ^= true,
+            (5, _) => self.broken[template] ^= true,
+            (6, Some(at)) => self.machines[at].state = State::Failed,
+            (7, Some(at)) if self.machines[at].state == State::Available => {
+                self.machines[at].state = State::NotReady;
+            }
+            (8, Some(at)) if !self.machines[at].leaving => {
+                self.machines[at].leaving = true;
+                self.replaced.push(self.machines[at].id);
+            }
+            (9, _) => {
+                // Another process leads: its caches are complete.
+                self.seen_sets = self.sets;
+                self.seen_machines.clone_from(&self.machines);
+                self.doubtful = !self.sets.iter().all(is_closed);
+            }
+            (10..14, _) => self.seen_sets = self.sets,
+            (14..17, _) => self.seen_machines.clone_from(&self.machines),
+            (17..20, _) => self.known[template] = self.sets[template],
+            (20..26, _) => self.manage(template),
+            (26..30, Some(at)) if self.machines[at].leaving => self.vanish(at),
+            (26..34, Some(at)) => self.live_on(at),
+            _ => drop(self.reconcile()),
+        }
+    }
+
+    /// Old Machines do not recover; everything else works from now on.
+    fn settle(&mut self, seed: u64) {
+        self.spec.paused = false;
+        self.broken = std::array::from_fn(|set| set != self.spec.template);
+        for _ in 0..400 {
+            self.known = self.sets;
+            for set in 0..TEMPLATES {
+                self.manage(set);
+            }
+            while let Some(at) = self.machines.iter().position(|one| one.leaving) {
+                self.vanish(at);
+            }
+            for at in 0..self.machines.len() {
+                self.live_on(at);
+                // Failed Machines are replaced by others, and marked ones that have recovered are as good.
+                let machine = &mut self.machines[at];
+                machine.leaving = machine.state == State::Failed;
+            }
+            self.seen_sets = self.sets;
+            self.seen_machines.clone_from(&self.machines);
+            if self.reconcile() == Step::Done && self.is_complete() {
+                return;
+            }
+            self.machines.iter_mut().for_each(|one| {
+                one.marked &= one.set != self.spec.template;
+            });
+        }
+        panic!("seed {seed} never ends: {:?} {:?} {:?}", self.spec, self.sets, self.machines);
+    }
+
+    fn is_complete(&self) -> bool {
+        let numbers = numbers(&self.sets, &self.machines, &self.used, true);
+        numbers.iter().enumerate().all(|(set, numbers)| {
+            let wanted = if set == self.spec.template { self.spec.replicas } else { 0 };
+            numbers.desired == wanted && numbers.available == wanted && numbers.count() == wanted
+        })
+    }
+}
+
+#[test]
+fn limits_hold_whatever_happens_and_every_rollout_ends() {
+    let mut scaled = 0;
+    for seed in 0..1200 {
+        let mut world = World::new(seed);
+        for _ in 0..150 {
+            world.anything();
+        }
+        scaled += world.scaled;
+        world.settle(seed);
+    }
+    assert!(scaled > 4_000, "only {scaled} sets were scaled");
+}

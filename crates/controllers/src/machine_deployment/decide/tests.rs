@@ -1,0 +1,224 @@
+use machinist_domain::key::ObjectKey;
+use serde_json::json;
+
+use super::super::samples::{deployment, member, now, set, snapshot, with_members};
+use super::super::snapshot::{SetView, Snapshot};
+use super::*;
+
+fn plan(deployment: &Value, sets: Vec<SetView>) -> String {
+    decide(&snapshot(deployment, sets), now()).to_string()
+}
+
+fn changed(patch: impl FnOnce(&mut Snapshot)) -> String {
+    let sets = vec![with_members(set("a", 3, 1, &json!({})), 3, 0)];
+    let mut snapshot = snapshot(&deployment(), sets);
+    patch(&mut snapshot);
+    decide(&snapshot, now()).to_string()
+}
+
+/// The old set `a` and the new set `b`, with so many wanted, ready and starting Machines.
+fn rolling(old: [usize; 3], new: [usize; 3]) -> Vec<SetView> {
+    let one = |kind, revision, [wanted, ready, starting]: [usize; 3]| {
+        with_members(set(kind, wanted, revision, &json!({})), ready, starting)
+    };
+    vec![one("a", 1, old), one("b", 2, new)]
+}
+
+#[test]
+fn a_new_template_rolls_one_machine_after_the_other() {
+    let sets = vec![with_members(set("a", 3, 1, &json!({})), 3, 0)];
+    let created = plan(&deployment(), sets);
+    assert!(created.starts_with("create MachineSet web-") && created.ends_with("of revision 2"));
+    let plan = |old, new| plan(&deployment(), rolling(old, new));
+    assert_eq!(plan([3, 3, 0], [0, 0, 0]), "scale b from 0 to 1");
+    let waits = "no-op: waiting for 1 new Machines to become available";
+    assert_eq!(plan([3, 3, 0], [1, 0, 0]), waits);
+    assert_eq!(plan([3, 3, 0], [1, 0, 1]), waits);
+    assert_eq!(plan([3, 3, 0], [1, 1, 0]), "scale a from 3 to 2");
+    assert_eq!(plan([2, 3, 0], [1, 1, 0]), "no-op: waiting for Machines to be gone");
+    assert_eq!(plan([2, 2, 0], [1, 1, 0]), "scale b from 1 to 2");
+    assert_eq!(plan([0, 0, 0], [3, 3, 0]), "no-op: the rollout is complete");
+}
+
+#[test]
+fn a_rollback_reuses_the_set_of_the_template_and_numbers_it() {
+    let mut back = deployment();
+    back["spec"]["template"]["spec"]["providerSpec"]["value"]["instanceType"] = json!("a");
+    assert_eq!(plan(&back, rolling([2, 2, 0], [1, 1, 0])), "set revision 3 on MachineSet a");
+    let mut sets = rolling([2, 2, 0], [1, 1, 0]);
+    sets[0] = with_members(set("a", 2, 3, &json!({})), 2, 0);
+    assert_eq!(plan(&back, sets.clone()), "set revision 3");
+    back["metadata"]["annotations"]["machinedeployment.clusters.x-k8s.io/revision"] = json!("3");
+    assert_eq!(plan(&back, sets), "scale a from 2 to 3");
+}
+
+#[test]
+fn unhealthy_machines_are_marked_before_their_set_is_scaled_down() {
+    let mut sets = rolling([3, 2, 0], [1, 1, 0]);
+    let node = json!({"status": {"nodeRef": {"name": "n"}}});
+    sets[0].members.push(member("a-9", None, &node));
+    assert_eq!(plan(&deployment(), sets.clone()), "mark a-9 for deletion");
+    let mark = json!({"metadata": {"annotations": {"machine.openshift.io/delete-machine": "x"}}});
+    sets[0].members[2] = member("a-9", None, &mark);
+    assert_eq!(plan(&deployment(), sets.clone()), "scale a from 3 to 2");
+    sets[0].members[2] = member("a-9", Some(9), &json!({"status": {"phase": "Failed"}}));
+    assert_eq!(plan(&deployment(), sets), "scale a from 3 to 2");
+}
+
+#[test]
+fn machines_are_available_after_min_ready_seconds() {
+    let mut patient = deployment();
+    patient["spec"]["minReadySeconds"] = json!(61);
+    let push = json!({"spec": {"minReadySeconds": 61}});
+    let mut sets = rolling([3, 3, 0], [1, 1, 0]);
+    sets[1].set = set("b", 1, 2, &push);
+    assert_eq!(
+        plan(&patient, sets.clone()),
+        "no-op: waiting for 1 new Machines to become available"
+    );
+    patient["spec"]["minReadySeconds"] = json!(59);
+    assert_eq!(plan(&patient, sets), "update MachineSet b and 0 Machines");
+}
+
+#[test]
+fn what_needs_no_new_machine_is_copied_to_those_that_live() {
+    let mut edited = deployment();
+    let spec = &mut edited["spec"]["template"];
+    spec["spec"]["metadata"] = json!({"labels": {"tier": "gold"}});
+    spec["spec"]["taints"] = json!([{"key": "x", "effect": "NoSchedule"}]);
+    spec["metadata"]["annotations"] = json!({"machinist.dev/drain-timeout": "1m"});
+    let mut sets = rolling([0, 0, 0], [3, 1, 0]);
+    let own = json!({"spec": {"metadata": {"labels": {"tier": "lead", "mine": "1"}}}});
+    sets[1].members.push(member("b-7", Some(60), &own));
+    let done = json!({
+        "metadata": {"annotations": {"machinist.dev/drain-timeout": "1m"}},
+        "spec": {
+            "metadata": {"labels": {"tier": "gold"}},
+            "taints": [{"key": "x", "effect": "NoSchedule"}],
+        },
+    });
+    sets[1].members.push(member("b-8", Some(60), &done));
+    let Plan::PushDown { set, patch, machines } = decide(&snapshot(&edited, sets), now()) else {
+        panic!("copies it")
+    };
+    let taints = json!([{"key": "x", "effect": "NoSchedule"}]);
+    let soft = json!({
+        "metadata": {"annotations": {"machinist.dev/drain-timeout": "1m"}},
+        "spec": {"metadata": {"labels": {"tier": "gold"}}, "taints": taints},
+    });
+    assert_eq!(&*set.meta.key.name, "b");
+    assert_eq!(patch, json!({"spec": {"minReadySeconds": 0, "template": soft}}));
+    let names: Vec<_> = machines.iter().map(|(machine, _)| &*machine.meta.key.name).collect();
+    assert_eq!(names, ["b-0", "b-7"], "b-8 has it");
+    assert!(machines.iter().all(|(_, patch)| *patch == soft), "{machines:?}");
+}
+
+#[test]
+fn sets_are_adopted_and_released_by_the_selector() {
+    let plan = changed(|snapshot| {
+        let view = snapshot.content.as_mut().unwrap();
+        view.orphans.push(set("c", 1, 1, &json!({})));
+        view.unselected.push(set("d", 1, 1, &json!({})));
+    });
+    assert_eq!(plan, "adopt c, release d");
+}
+
+#[test]
+fn the_oldest_empty_sets_beyond_the_history_are_deleted() {
+    let mut limited = deployment();
+    limited["spec"]["revisionHistoryLimit"] = json!(1);
+    limited["metadata"]["annotations"]["machinedeployment.clusters.x-k8s.io/revision"] = json!("4");
+    let sets = |c: usize| {
+        ["c", "d", "a", "b"]
+            .iter()
+            .zip(1..)
+            .map(|(name, revision)| {
+                let machines = match *name {
+                    "b" => 3,
+                    "c" => c,
+                    _ => 0,
+                };
+                let wanted = if *name == "b" { 3 } else { 0 };
+                with_members(set(name, wanted, revision, &json!({})), machines, 0)
+            })
+            .collect()
+    };
+    assert_eq!(plan(&limited, sets(0)), "delete old MachineSet c");
+    assert_eq!(plan(&limited, sets(1)), "delete old MachineSet d", "c has a Machine");
+    limited["spec"]["revisionHistoryLimit"] = json!(3);
+    assert_eq!(plan(&limited, sets(0)), "no-op: the rollout is complete");
+}
+
+#[test]
+fn waits_for_the_name_of_a_set_that_is_being_deleted() {
+    let mut sets = rolling([3, 3, 0], [0, 0, 0]);
+    let hash =
+        "web-".to_owned() + sets[1].set.state.labels.get("machinist.dev/template-hash").unwrap();
+    let deleting = json!({
+        "metadata": {"name": hash, "deletionTimestamp": "2026-06-01T11:00:00Z"},
+    });
+    sets[1].set = set("b", 0, 2, &deleting);
+    assert!(plan(&deployment(), sets).contains("MachineSet of the same name"));
+}
+
+#[test]
+fn paused_deployments_create_no_sets() {
+    let mut paused = deployment();
+    paused["spec"]["paused"] = json!(true);
+    let old = |replicas| vec![with_members(set("a", replicas, 1, &json!({})), replicas, 0)];
+    assert_eq!(plan(&paused, old(3)), "no-op: paused");
+    assert_eq!(plan(&paused, old(2)), "scale a from 2 to 3");
+}
+
+#[test]
+fn invalid_deployments_change_nothing() {
+    let refused = |patch: &dyn Fn(&mut Value)| {
+        let mut invalid = deployment();
+        patch(&mut invalid["spec"]);
+        plan(&invalid, Vec::new())
+    };
+    let rolling = |surge: Value, unavailable: Value| {
+        refused(&|spec| {
+            spec["strategy"] =
+                json!({"rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}});
+        })
+    };
+    for (plan, text) in [
+        (refused(&|spec| spec["selector"] = json!({})), "must not be empty"),
+        (refused(&|spec| spec["selector"]["matchLabels"]["app"] = json!("x")), "does not match"),
+        (refused(&|spec| spec["replicas"] = json!(-1)), "must not be negative"),
+        (refused(&|spec| spec["strategy"] = json!({"type": "Odd"})), "must be RollingUpdate or"),
+        (rolling(json!(0), json!(0)), "must not both be 0"),
+        (rolling(json!("0%"), json!("0%")), "must not both be 0"),
+        (rolling(json!("1"), json!(0)), "rollingUpdate.maxSurge must be"),
+        (rolling(json!(-1), json!(1)), "rollingUpdate.maxSurge must be"),
+        (rolling(json!(1), json!("101%")), "rollingUpdate.maxUnavailable must be"),
+    ] {
+        assert!(plan.starts_with("no-op: spec.") && plan.contains(text), "{plan}");
+    }
+    let overlaps = changed(|snapshot| {
+        snapshot.content.as_mut().unwrap().overlaps = Some(ObjectKey::new("ns", "other"));
+    });
+    assert!(overlaps.contains("older MachineDeployment other"), "{overlaps}");
+    let undecodable = changed(|snapshot| {
+        snapshot.content.as_mut().unwrap().undecodable = Some(ObjectKey::new("ns", "odd"));
+    });
+    assert!(undecodable.contains("MachineSet odd cannot be decoded"), "{undecodable}");
+    let deleting = changed(|snapshot| snapshot.meta.deleting = true);
+    assert_eq!(deleting, "no-op: being deleted");
+}
+
+#[test]
+fn percentages_are_rounded_as_in_kubernetes() {
+    let limits_of = |surge: Value, unavailable: Value, replicas| {
+        let mut spec = deployment();
+        spec["spec"]["strategy"] =
+            json!({"rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}});
+        limits(&super::super::samples::read(&spec).spec, replicas).unwrap()
+    };
+    assert_eq!(limits_of(json!("25%"), json!("25%"), 10), (false, 3, 2));
+    assert_eq!(limits_of(json!("100%"), json!(0), 3), (false, 3, 0));
+    assert_eq!(limits_of(json!(2), json!("50%"), 3), (false, 2, 1));
+    assert_eq!(limits_of(json!("0%"), json!("10%"), 3), (false, 0, 1), "rounded to nothing");
+    assert_eq!(limits_of(Value::Null, Value::Null, 3), (false, 1, 0));
+}

@@ -1,0 +1,133 @@
+use machinist_api::names::{CONDITION_AVAILABLE, CONDITION_PROGRESSING, CONDITION_REPLICA_FAILURE};
+use machinist_api::resource::{MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, NODES};
+use machinist_domain::report::EventReason;
+use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
+
+pub const DECLARATION: Declaration = Declaration {
+    summary: "Replaces the Machines of a MachineDeployment step by step when its template changes.",
+    requires: &[MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES],
+    needs_nodes: true,
+    lease: Lease::own(true),
+    workers: 4,
+    reads: &[
+        Read::new(MACHINE_DEPLOYMENTS, WATCH),
+        Read::new(MACHINE_SETS, WATCH),
+        Read::new(MACHINES, WATCH),
+        Read::new(NODES, WATCH),
+        Read { subresource: "finalizers", ..Read::new(MACHINE_DEPLOYMENTS, &["update"]) }.because(
+            "Never written. OpenShift's API server (OwnerReferencesPermissionEnforcement) requires it \
+             for owner references with blockOwnerDeletion.",
+        ),
+    ],
+    writes: WRITES,
+    conditions: &[
+        (
+            MACHINE_DEPLOYMENTS,
+            CONDITION_AVAILABLE,
+            "Whether at least replicas − maxUnavailable Machines are available.",
+        ),
+        (
+            MACHINE_DEPLOYMENTS,
+            CONDITION_PROGRESSING,
+            "The state of the rollout, what it changes, and what it waits for.",
+        ),
+        (
+            MACHINE_DEPLOYMENTS,
+            CONDITION_REPLICA_FAILURE,
+            "MachineSets cannot be created, scaled or deleted, or one cannot create or delete \
+             Machines, and why. Absent otherwise.",
+        ),
+    ],
+    events: &[
+        EventReason::Adopted,
+        EventReason::Create,
+        EventReason::Delete,
+        EventReason::FailedCreate,
+        EventReason::FailedDelete,
+        EventReason::FailedUpdate,
+        EventReason::ReconcileError,
+        EventReason::Released,
+        EventReason::Scaled,
+        EventReason::Update,
+    ],
+    ..Declaration::new("machinedeployment")
+};
+
+const WRITES: &[Write] = &[
+    Write::patch(
+        MACHINE_DEPLOYMENTS,
+        &["metadata.annotations[machinedeployment.clusters.x-k8s.io/revision]"],
+        "The revision of the template. Read by cluster-autoscaler. Replaced.",
+    ),
+    Write::status(
+        MACHINE_DEPLOYMENTS,
+        &[
+            "status.replicas",
+            "status.updatedReplicas",
+            "status.readyReplicas",
+            "status.availableReplicas",
+            "status.unavailableReplicas",
+            "status.collisionCount",
+            "status.observedGeneration",
+            "status.labelSelector",
+        ],
+        "Read by the scale subresource and cluster-autoscaler. Replaced.",
+    ),
+    Write::status(
+        MACHINE_DEPLOYMENTS,
+        &[
+            "status.conditions[Available]",
+            "status.conditions[Progressing]",
+            "status.conditions[ReplicaFailure]",
+        ],
+        "Conditions of other types stay.",
+    ),
+    Write::new(
+        "create",
+        MACHINE_SETS,
+        &["*"],
+        "From the template, with 0 replicas. The name follows from the template.",
+    ),
+    Write::patch(
+        MACHINE_SETS,
+        &["spec.replicas"],
+        "Of its own MachineSets. Precondition: resourceVersion. Values of others are replaced.",
+    ),
+    Write::patch(
+        MACHINE_SETS,
+        &[
+            "spec.minReadySeconds",
+            "spec.template.metadata.annotations",
+            "spec.template.spec.metadata",
+            "spec.template.spec.taints",
+        ],
+        "Of the MachineSet of the current template: what can change without new Machines.",
+    ),
+    Write::patch(
+        MACHINE_SETS,
+        &["metadata.annotations[machinedeployment.clusters.x-k8s.io/revision]"],
+        "The revision of the template. Replaced.",
+    ),
+    Write::patch(
+        MACHINE_SETS,
+        &["metadata.ownerReferences", "metadata.labels[machinist.dev/template-hash]"],
+        "A MachineSet with a controller owner is not touched; other owners stay. \
+         The owner is removed when the selector no longer matches.",
+    ),
+    Write::new("delete", MACHINE_SETS, &["*"], "Empty ones beyond revisionHistoryLimit."),
+    Write::patch(
+        MACHINES,
+        &["metadata.annotations[machine.openshift.io/delete-machine]"],
+        "On unavailable Machines, directly before their MachineSet is scaled down. Never removed.",
+    ),
+    Write::patch(
+        MACHINES,
+        &[
+            "metadata.annotations[machinist.dev/creation-timeout]",
+            "metadata.annotations[machinist.dev/drain-timeout]",
+            "spec.metadata",
+            "spec.taints",
+        ],
+        "When these change in the template of a MachineDeployment: the keys that changed.",
+    ),
+];

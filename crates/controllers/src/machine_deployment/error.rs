@@ -1,0 +1,34 @@
+use std::fmt;
+
+use machinist_domain::key::ObjectKey;
+
+use super::messages;
+use crate::machine_set::selector::SelectorError;
+
+/// What is invalid about a MachineDeployment. Nothing is done until it is edited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    Undecodable(String),
+    Selector(SelectorError),
+    /// The selector does not match the template, so the deployment would not own its MachineSets.
+    SelectorMismatch {
+        selector: String,
+    },
+    Replicas(i32),
+    Strategy(String),
+    /// The field and its value.
+    Limit(&'static str, String),
+    /// maxSurge and maxUnavailable are both zero, so no Machine could be replaced.
+    NoRoom,
+    /// `spec.template.spec` is no object.
+    Template(String),
+    Overlap(ObjectKey),
+    /// One of its MachineSets cannot be decoded.
+    UndecodableSet(ObjectKey),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&messages::refusal(self))
+    }
+}

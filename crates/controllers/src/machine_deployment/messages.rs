@@ -1,0 +1,221 @@
+use machinist_domain::texts;
+
+use super::error::Refusal;
+use super::plan::{Resize, set_name};
+use super::template::Change;
+
+const NAMES_SHOWN: usize = 5;
+const CHANGES_SHOWN: usize = 3;
+/// How much of a value is shown.
+const VALUE_LENGTH: usize = 60;
+/// How much of a MachineSet's message is repeated on its deployment.
+const MESSAGE_LENGTH: usize = 240;
+
+/// One name; or the first ones.
+pub(super) fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<_> = names.collect();
+    let first = &names[..names.len().min(NAMES_SHOWN)];
+    let rest = if names.len() > first.len() { ", …" } else { "" };
+    format!("{}{rest}", first.join(", "))
+}
+
+pub(super) fn sizes(sizes: &[Resize]) -> String {
+    let one = |one: &Resize| format!("{} from {} to {}", set_name(&one.set), one.from, one.to);
+    format!("scale {}", sizes.iter().map(one).collect::<Vec<_>>().join(", "))
+}
+
+/// What a new revision changes: `path: old → new`.
+pub(super) fn changes(changes: &[Change]) -> String {
+    let value = |value: &Option<String>| match value {
+        None => "none".to_owned(),
+        Some(text) if text.chars().count() > VALUE_LENGTH => {
+            format!("{}…", text.chars().take(VALUE_LENGTH).collect::<String>())
+        }
+        Some(text) => text.clone(),
+    };
+    let shown = changes.iter().take(CHANGES_SHOWN);
+    let shown: Vec<_> = shown
+        .map(|one| format!("{}: {} → {}", one.path, value(&one.from), value(&one.to)))
+        .collect();
+    let mut text = shown.join(", ");
+    let rest = changes.len().saturating_sub(CHANGES_SHOWN);
+    if rest > 0 {
+        text.extend([format!(" and {rest} more")]);
+    }
+    text
+}
+
+/// The counts of a rollout.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counts {
+    pub(super) revision: i64,
+    pub(super) updated: usize,
+    pub(super) available: usize,
+    pub(super) replicas: usize,
+    pub(super) old: usize,
+}
+
+/// The state of a rollout: counts, what it waits for, and what it changes.
+pub(super) fn rollout(counts: Counts, waits: Option<&str>, why: &str) -> String {
+    let Counts { revision, updated, available, replicas, old } = counts;
+    let mut text = format!(
+        "Revision {revision}: {updated} of {replicas} Machines updated, {available} available, {old} old"
+    );
+    for part in [waits, Some(why).filter(|why| !why.is_empty())].into_iter().flatten() {
+        text.push_str("; ");
+        text.push_str(part);
+    }
+    text
+}
+
+fn shortened(message: &str) -> String {
+    message.chars().take(MESSAGE_LENGTH).collect()
+}
+
+pub(super) const WAITS_GONE: &str = "waiting until deleted Machines are gone";
+pub(super) const PAUSED: &str = "The rollout is paused; set spec.paused to false to go on";
+pub(super) const SET_DELETING: &str =
+    "Waiting until the MachineSet of the same template is deleted; then it is created again";
+
+texts! {
+    pub(super) fn waits_available(count: usize, old: usize) =
+        "waiting for {count} new Machines to become available; \
+         the {old} old Machines stay until then";
+    pub(super) fn waits_more(count: usize) = "waiting for {count} Machines to become available";
+    pub(super) fn complete(set: &str, revision: i64, replicas: usize) =
+        "Revision {revision} is complete: MachineSet {set} has {replicas} available Machines";
+    pub(super) fn available(count: usize, minimum: usize) =
+        "{count} Machines are available, at least {minimum} are required";
+    pub(super) fn deadline(seconds: i32, message: &str) =
+        "No progress for {seconds}s; the rollout goes on. {message}";
+    pub(super) fn set_failure(set: &str, message: &str) =
+        "MachineSet {set}: {}", shortened(message);
+    pub(super) fn created(set: &str, revision: i64) = "Created MachineSet {set} of revision {revision}";
+    pub(super) fn scaled(set: &str, from: usize, to: usize) = "Scaled MachineSet {set} from {from} to {to}";
+    pub(super) fn deleted(set: &str) = "Deleted old MachineSet {set}";
+    pub(super) fn adopted(sets: &str) = "Adopted {sets}: labels match the selector";
+    pub(super) fn released(sets: &str) = "Released {sets}: labels no longer match the selector";
+    pub(super) fn pushed(set: &str, machines: usize) =
+        "Updated MachineSet {set} and {machines} Machines without new Machines";
+    pub(super) fn collision(set: &str) =
+        "The name {set} is taken by a MachineSet of another owner; another name is used";
+    pub(super) fn claim_failed(cause: &str) = "Cannot adopt or release a MachineSet: {cause}";
+    pub(super) fn create_failed(cause: &str) = "Cannot create a MachineSet: {cause}";
+    pub(super) fn update_failed(cause: &str) = "Cannot update a MachineSet or Machine: {cause}";
+    pub(super) fn list_failed(cause: &str) = "Cannot list Machines before sets are scaled: {cause}";
+    pub(super) fn delete_failed(cause: &str) = "Cannot delete an old MachineSet: {cause}";
+}
+
+pub(super) fn refusal(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Undecodable(reason) => format!("MachineDeployment cannot be decoded: {reason}"),
+        Refusal::Selector(error) => error.to_string(),
+        Refusal::SelectorMismatch { selector } => format!(
+            "spec.selector {selector} does not match the labels in spec.template.metadata.labels"
+        ),
+        Refusal::Replicas(replicas) => {
+            format!("spec.replicas must not be negative (got {replicas})")
+        }
+        Refusal::Strategy(kind) => {
+            format!("spec.strategy.type must be RollingUpdate or Recreate (got {kind:?})")
+        }
+        Refusal::Limit(field, value) => format!(
+            "spec.strategy.rollingUpdate.{field} must be a number from 0 or a percentage such as 25% \
+             (maxUnavailable: at most 100%; got {value:?})"
+        ),
+        Refusal::NoRoom => {
+            "spec.strategy.rollingUpdate: maxSurge and maxUnavailable must not both be 0 \
+             (no Machine could be replaced)"
+                .to_owned()
+        }
+        Refusal::Template(error) => format!("spec.template.spec: {error}"),
+        Refusal::Overlap(other) => format!(
+            "spec.selector overlaps that of the older MachineDeployment {}; use labels of its own",
+            other.name
+        ),
+        Refusal::UndecodableSet(set) => {
+            format!("MachineSet {} cannot be decoded; correct it first", set.name)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_api::names::{
+        ERROR_INVALID_CONFIGURATION, REASON_DEADLINE_EXCEEDED, REASON_DEPLOYMENT_PAUSED,
+        REASON_MINIMUM_AVAILABLE, REASON_NEW_SET_AVAILABLE, REASON_SET_UPDATED,
+    };
+    use machinist_domain::key::ObjectKey;
+    use machinist_domain::message_table::message_table;
+    use machinist_domain::report::EventReason;
+
+    use super::*;
+
+    const NORMAL: &str = "Event Normal";
+    const FAILURE: &str = "Event Warning, condition ReplicaFailure=True";
+
+    fn change(field: &str) -> Change {
+        Change {
+            path: format!("spec.template.spec.providerSpec.value.{field}"),
+            from: Some("m5.large".to_owned()),
+            to: Some("m6i.large".to_owned()),
+        }
+    }
+
+    #[test]
+    fn all_messages() {
+        let (set, key) = ("web-bcdfghjklm", ObjectKey::new("ns", "web"));
+        let refused = "the API server answered 403 Forbidden: machinesets is forbidden";
+        let one = changes(&[change("instanceType")]);
+        let removed = Change { to: None, from: Some("x".repeat(99)), ..change("userData") };
+        let many = changes(&[change("a"), removed, change("c"), change("d")]);
+        let counts = Counts { revision: 2, updated: 1, available: 3, replicas: 3, old: 3 };
+        let progress = "condition Progressing=True";
+        let text = rollout(counts, Some(&waits_available(1, 3)), &one);
+        let mut rows = vec![
+            (progress, REASON_SET_UPDATED, rollout(counts, None, &many)),
+            (progress, REASON_SET_UPDATED, rollout(counts, Some(WAITS_GONE), &one)),
+            (progress, REASON_SET_UPDATED, text.clone()),
+            (progress, REASON_SET_UPDATED, rollout(counts, Some(&waits_more(2)), "")),
+            (progress, REASON_SET_UPDATED, SET_DELETING.to_owned()),
+            (progress, REASON_NEW_SET_AVAILABLE, complete(set, 2, 3)),
+            ("condition Progressing=Unknown", REASON_DEPLOYMENT_PAUSED, PAUSED.to_owned()),
+            ("condition Progressing=False", REASON_DEADLINE_EXCEEDED, deadline(600, &text)),
+            ("condition Available", REASON_MINIMUM_AVAILABLE, available(3, 3)),
+            ("condition ReplicaFailure=True", "FailedCreate", set_failure(set, "Cannot create")),
+            (NORMAL, EventReason::Create.as_str(), created(set, 2)),
+            (NORMAL, EventReason::Scaled.as_str(), scaled(set, 0, 1)),
+            (NORMAL, EventReason::Delete.as_str(), deleted(set)),
+            (NORMAL, EventReason::Adopted.as_str(), adopted(&names([set, "b"].into_iter()))),
+            (NORMAL, EventReason::Released.as_str(), released(&names([set; 6].into_iter()))),
+            (NORMAL, EventReason::Update.as_str(), pushed(set, 3)),
+            ("Event Warning", EventReason::ReconcileError.as_str(), collision(set)),
+            (FAILURE, EventReason::ReconcileError.as_str(), claim_failed(refused)),
+            (FAILURE, EventReason::FailedCreate.as_str(), create_failed(refused)),
+            (FAILURE, EventReason::FailedUpdate.as_str(), update_failed(refused)),
+            (FAILURE, EventReason::ReconcileError.as_str(), list_failed(refused)),
+            (FAILURE, EventReason::FailedDelete.as_str(), delete_failed(refused)),
+        ];
+        let undecodable = "spec.replicas: invalid type: string \"x\", expected i32".to_owned();
+        rows.push((
+            "Event Warning",
+            EventReason::ReconcileError.as_str(),
+            refusal(&Refusal::Undecodable(undecodable)),
+        ));
+        let invalid = "condition Progressing=False, Event Warning ReconcileError";
+        for refused in [
+            Refusal::Selector(crate::machine_set::selector::SelectorError::Empty),
+            Refusal::SelectorMismatch { selector: "a=b".to_owned() },
+            Refusal::Replicas(-1),
+            Refusal::Strategy("InPlaceUpdate".to_owned()),
+            Refusal::Limit("maxSurge", "lots".to_owned()),
+            Refusal::NoRoom,
+            Refusal::Template("invalid type: string \"x\", expected a map".to_owned()),
+            Refusal::Overlap(key.clone()),
+            Refusal::UndecodableSet(ObjectKey::new("ns", set)),
+        ] {
+            rows.push((invalid, ERROR_INVALID_CONFIGURATION, refusal(&refused)));
+        }
+        insta::assert_snapshot!("messages", message_table(&rows));
+    }
+}

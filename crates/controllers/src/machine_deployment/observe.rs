@@ -1,0 +1,162 @@
+//! Fills a snapshot: the deployment, its sets and their Machines from the caches, with a live read where an own write
+//! was not answered.
+
+use std::sync::Arc;
+
+use machinist_domain::hash::fnv1a;
+use machinist_domain::key::ObjectKey;
+use machinist_domain::meta::Meta;
+use machinist_runtime::cache::store::Entry;
+use machinist_runtime::cluster::ApiError;
+
+use super::MachineDeploymentController;
+use super::ownership::{orphans_of, set_owner};
+use super::snapshot::{Member, ReadySince, SetView, Snapshot, View};
+use super::template;
+use crate::kinds::{Machine, MachineDeployment, MachineSet};
+use crate::machine_set::ordinals;
+
+pub(super) async fn observe(
+    controller: &MachineDeploymentController,
+    key: &ObjectKey,
+) -> Result<Option<Snapshot>, ApiError> {
+    let Some(entry) = controller.deployments.get_certain(key).await? else { return Ok(None) };
+    let meta = entry.meta().clone();
+    let content = match entry {
+        Entry::Undecodable(object) => Err(object.error.clone()),
+        Entry::Known(deployment) => Ok(view(controller, &meta, &deployment).await?),
+    };
+    Ok(Some(Snapshot { meta, content }))
+}
+
+async fn view(
+    controller: &MachineDeploymentController,
+    meta: &Meta,
+    deployment: &Arc<MachineDeployment>,
+) -> Result<View, ApiError> {
+    let sets = &controller.sets;
+    let mut keys = controller.sets_by_owner.get(&meta.uid.0);
+    keys.extend(controller.sets_by_owner.get(&orphans_of(&meta.key.namespace)));
+    keys.extend(created(meta, deployment));
+    sets.certain_among(keys.iter()).await?;
+    keys.sort();
+    keys.dedup();
+    let mut view = View {
+        deployment: Arc::clone(deployment),
+        sets: Vec::new(),
+        orphans: Vec::new(),
+        unselected: Vec::new(),
+        undecodable: None,
+        overlaps: overlap(controller, meta, deployment),
+        doubtful: false,
+        listed: false,
+        fingerprint: 0,
+    };
+    let mut state = String::new();
+    for key in keys {
+        let Some(entry) = sets.get(&key) else { continue };
+        let owned = set_owner(&entry).is_some_and(|owner| *owner.uid == *meta.uid.0);
+        let orphan = set_owner(&entry).is_none();
+        match entry {
+            Entry::Undecodable(_) if owned => view.undecodable = Some(key),
+            Entry::Undecodable(_) => {}
+            Entry::Known(set) => {
+                let selector = deployment.spec.selector.as_ref();
+                let selected = selector.is_ok_and(|one| one.matches(&set.state.labels));
+                if owned && !selected && !set.meta.deleting {
+                    view.unselected.push(set);
+                } else if owned {
+                    state.push_str(&fingerprint(&set));
+                    view.sets.push(set_view(controller, set).await?);
+                } else if orphan && selected && !set.meta.deleting {
+                    view.orphans.push(set);
+                }
+            }
+        }
+    }
+    view.sets.sort_by_key(|one| (one.set.state.created, one.set.meta.key.clone()));
+    let now = controller.clock.uptime();
+    view.fingerprint = fnv1a(state.as_bytes());
+    view.doubtful = controller.lists.is_doubtful(&meta.uid, now);
+    view.listed = controller.lists.is_listed(&meta.uid, view.fingerprint, now);
+    Ok(view)
+}
+
+/// The set of the current template: its creation may not have been answered.
+fn created(meta: &Meta, deployment: &MachineDeployment) -> Option<ObjectKey> {
+    let parts = template::parts(&deployment.spec.template).ok()?;
+    let collisions = deployment.status.collisions.unwrap_or(0);
+    let name = template::set_name(&meta.key.name, &parts.recipe, collisions);
+    Some(ObjectKey::new(Arc::clone(&meta.key.namespace), name))
+}
+
+/// What decides how many Machines the set may have: its size and its Machines in creation.
+fn fingerprint(set: &MachineSet) -> String {
+    let window = set.state.window.as_ref().map(ToString::to_string).unwrap_or_default();
+    format!("{}/{}/{window};", set.meta.uid, set.state.generation)
+}
+
+async fn set_view(
+    controller: &MachineDeploymentController,
+    set: Arc<MachineSet>,
+) -> Result<SetView, ApiError> {
+    let machines = &controller.machines;
+    let keys = controller.machines_by_owner.get(&set.meta.uid.0);
+    machines.certain_among(keys.iter()).await?;
+    // Open ordinals are read before members: a Machine that appears in between is in both, and not in neither.
+    let open = set.state.window.as_ref().map_or_else(
+        |_| Vec::new(),
+        |window| {
+            let child = |ordinal| ordinals::name(&set.meta.key.name, &set.meta.uid, ordinal);
+            let keys = window.ordinals().map(child);
+            let keys = keys.map(|name| ObjectKey::new(Arc::clone(&set.meta.key.namespace), name));
+            keys.filter(|key| machines.get(key).is_none()).collect()
+        },
+    );
+    let (mut members, mut leaving) = (Vec::new(), 0);
+    for key in controller.machines_by_owner.get(&set.meta.uid.0) {
+        let Some(entry) = machines.get(&key) else { continue };
+        if entry.meta().deleting {
+            leaving += 1;
+            continue;
+        }
+        let machine = entry.known().map(Arc::clone);
+        let ready = machine.as_deref().and_then(|machine| ready(controller, machine));
+        members.push(Member { key, machine, ready });
+    }
+    let is_member = |key: &&ObjectKey| members.iter().any(|member| member.key == **key);
+    let open = open.iter().filter(|key| !is_member(key)).count();
+    Ok(SetView { set, members, leaving, open })
+}
+
+/// Since when the Machine's Node has been ready, if it is. A Node with another uid is not the Machine's.
+fn ready(controller: &MachineDeploymentController, machine: &Machine) -> Option<ReadySince> {
+    let node_ref = machine.status.node_ref.as_ref()?;
+    let key = ObjectKey::new("", Arc::clone(&node_ref.name));
+    let Some(Entry::Known(node)) = controller.nodes.get(&key) else { return None };
+    let same = node_ref.uid.0.is_empty() || node_ref.uid == node.meta.uid;
+    (same && node.is_ready()).then_some(node.readiness.since)
+}
+
+/// An older deployment that selects this one's MachineSets, or whose MachineSets this one selects.
+fn overlap(
+    controller: &MachineDeploymentController,
+    meta: &Meta,
+    deployment: &MachineDeployment,
+) -> Option<ObjectKey> {
+    let selects = |one: &MachineDeployment, other: &MachineDeployment| {
+        let selector = one.spec.selector.as_ref();
+        selector.is_ok_and(|selector| selector.matches(&other.spec.template.labels))
+    };
+    let is_older = |other: &MachineDeployment| {
+        (other.created, &*other.meta.uid.0) < (deployment.created, &*meta.uid.0)
+    };
+    let mut found = controller.deployments.select(|other| {
+        other.meta.key.namespace == meta.key.namespace
+            && other.meta.uid != meta.uid
+            && is_older(other)
+            && (selects(other, deployment) || selects(deployment, other))
+    });
+    found.sort();
+    found.into_iter().next()
+}

@@ -1,0 +1,126 @@
+use std::fmt;
+use std::sync::Arc;
+
+use machinist_domain::retry::Failure;
+use serde_json::Value;
+
+use super::error::Refusal;
+use super::messages;
+use crate::kinds::{Machine, MachineSet};
+
+#[derive(Debug, Clone)]
+pub enum Plan {
+    NoOp(Reason),
+    Refuse(Refusal),
+    Claim {
+        adopt: Vec<Arc<MachineSet>>,
+        release: Vec<Arc<MachineSet>>,
+    },
+    /// Create the set of the current template, without Machines.
+    Create {
+        name: String,
+        hash: String,
+        revision: i64,
+    },
+    /// Store the revision on the set of the current template.
+    SetRevision(Arc<MachineSet>, i64),
+    /// Store it on the deployment.
+    AnnotateRevision(i64),
+    /// Copy what can change without new Machines to living Machines, then to their set.
+    PushDown {
+        set: Arc<MachineSet>,
+        patch: Value,
+        machines: Vec<(Arc<Machine>, Value)>,
+    },
+    /// Mark unavailable Machines, so that the next scale-down deletes these.
+    Mark(Vec<Arc<Machine>>),
+    Scale(Vec<Resize>),
+    /// List the Machines live: some may not be in the cache, and it matters.
+    List,
+    /// Delete an empty set beyond the history.
+    Delete(Arc<MachineSet>),
+}
+
+/// A set that is scaled.
+#[derive(Debug, Clone)]
+pub struct Resize {
+    pub set: Arc<MachineSet>,
+    pub from: usize,
+    pub to: usize,
+    /// Whether all its Machines are in the view.
+    pub all_seen: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    Complete,
+    /// So many new Machines must become available.
+    Available(usize),
+    /// Machines must be gone, or their deletion seen.
+    Gone,
+    Paused,
+    /// Garbage collection deletes its MachineSets.
+    Deleting,
+    /// The set of the current template is being deleted; another one gets its name afterwards.
+    SetDeleting,
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |sets: &[Arc<MachineSet>]| messages::names(sets.iter().map(set_name));
+        match self {
+            Self::NoOp(Reason::Complete) => f.write_str("no-op: the rollout is complete"),
+            Self::NoOp(Reason::Available(count)) => {
+                write!(f, "no-op: waiting for {count} new Machines to become available")
+            }
+            Self::NoOp(Reason::Gone) => f.write_str("no-op: waiting for Machines to be gone"),
+            Self::NoOp(Reason::Paused) => f.write_str("no-op: paused"),
+            Self::NoOp(Reason::Deleting) => f.write_str("no-op: being deleted"),
+            Self::NoOp(Reason::SetDeleting) => {
+                f.write_str("no-op: waiting for the MachineSet of the same name to be gone")
+            }
+            Self::Refuse(refusal) => write!(f, "no-op: {refusal}"),
+            Self::Claim { adopt, release } => {
+                let separator = if adopt.is_empty() || release.is_empty() { "" } else { ", " };
+                let part = |verb, sets: &[Arc<MachineSet>]| match sets.len() {
+                    0 => String::new(),
+                    _ => format!("{verb} {}", names(sets)),
+                };
+                write!(f, "{}{separator}{}", part("adopt", adopt), part("release", release))
+            }
+            Self::Create { name, revision, .. } => {
+                write!(f, "create MachineSet {name} of revision {revision}")
+            }
+            Self::SetRevision(set, revision) => {
+                write!(f, "set revision {revision} on MachineSet {}", set_name(set))
+            }
+            Self::AnnotateRevision(revision) => write!(f, "set revision {revision}"),
+            Self::PushDown { set, machines, .. } => {
+                write!(f, "update MachineSet {} and {} Machines", set_name(set), machines.len())
+            }
+            Self::Mark(machines) => {
+                let machines = machines.iter().map(|machine| &*machine.meta.key.name);
+                write!(f, "mark {} for deletion", messages::names(machines))
+            }
+            Self::Scale(sizes) => f.write_str(&messages::sizes(sizes)),
+            Self::List => f.write_str("list Machines that may not be in the cache"),
+            Self::Delete(set) => write!(f, "delete old MachineSet {}", set_name(set)),
+        }
+    }
+}
+
+pub(super) fn set_name(set: &Arc<MachineSet>) -> &str {
+    &set.meta.key.name
+}
+
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    Nothing,
+    /// The object was deleted or changed after it was observed: the plan was dropped.
+    Outdated,
+    DryRun,
+    Executed,
+    /// Another object has the name of the new MachineSet.
+    Collision,
+    Failed(Failure),
+}

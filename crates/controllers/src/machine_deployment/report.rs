@@ -1,0 +1,179 @@
+//! Reports a reconcile: Events, the status of the deployment, and when to requeue.
+
+mod status;
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
+use machinist_domain::retry::{Failure, Retry};
+
+use self::status::{Status, Trouble};
+use super::decide::{Desired, is_available, min_ready};
+use super::messages;
+use super::plan::{Outcome, Plan, Reason, set_name};
+use super::snapshot::{Snapshot, View};
+
+/// Added to the time of availability, because a Machine is available only *after* `minReadySeconds`.
+const A_MOMENT: SignedDuration = SignedDuration::from_millis(1);
+
+pub(super) fn report(
+    snapshot: &Snapshot,
+    plan: &Plan,
+    outcome: &Outcome,
+    now: Timestamp,
+) -> Report {
+    let Ok(view) = &snapshot.content else { return undecodable(plan) };
+    match (plan, outcome) {
+        (Plan::NoOp(Reason::Deleting), _) => Report::quiet(ReconcileResult::Settled),
+        (Plan::Refuse(refusal), _) => {
+            let text = refusal.to_string();
+            Report {
+                status: Status::invalid(view, &text, now),
+                events: vec![warning(EventReason::ReconcileError, &text)],
+                retry: Some(Retry::OnChange),
+                ..Report::quiet(ReconcileResult::Refused)
+            }
+        }
+        // The deployment has another version than the status is compared with; the change requeues it.
+        (_, Outcome::DryRun) | (Plan::AnnotateRevision(_), Outcome::Executed) => {
+            Report::quiet(ReconcileResult::Changed)
+        }
+        (_, Outcome::Outdated) => {
+            Report { retry: Some(Retry::Soon), ..Report::quiet(ReconcileResult::Waiting) }
+        }
+        (plan, outcome) => match Desired::of(view) {
+            Ok(desired) => executed(view, &desired, plan, outcome, now),
+            Err(_) => Report::quiet(ReconcileResult::Refused),
+        },
+    }
+}
+
+fn undecodable(plan: &Plan) -> Report {
+    match plan {
+        Plan::Refuse(refusal) => Report {
+            events: vec![warning(EventReason::ReconcileError, &refusal.to_string())],
+            retry: Some(Retry::OnChange),
+            ..Report::quiet(ReconcileResult::Refused)
+        },
+        _ => Report::quiet(ReconcileResult::Settled),
+    }
+}
+
+fn executed(
+    view: &View,
+    desired: &Desired,
+    plan: &Plan,
+    outcome: &Outcome,
+    now: Timestamp,
+) -> Report {
+    let status = Status { view, desired, plan, now };
+    match outcome {
+        Outcome::Failed(failure) => failed(&status, failure),
+        Outcome::Collision => {
+            let name = match plan {
+                Plan::Create { name, .. } => name,
+                _ => "",
+            };
+            Report {
+                status: Some(status.collision()),
+                events: vec![warning(EventReason::ReconcileError, &messages::collision(name))],
+                retry: Some(Retry::Soon),
+                ..Report::quiet(ReconcileResult::Changed)
+            }
+        }
+        _ => {
+            let result = match plan {
+                Plan::NoOp(Reason::Complete) => ReconcileResult::Settled,
+                Plan::NoOp(_) => ReconcileResult::Waiting,
+                _ => ReconcileResult::Changed,
+            };
+            let (patch, deadline) = status.patch(Trouble::None);
+            let retry = match plan {
+                // A list that finds nothing new requeues nothing.
+                Plan::List => Some(Duration::from_millis(1)),
+                _ => [next_available(view, now), deadline].into_iter().flatten().min(),
+            };
+            let retry = retry.map(Retry::Again);
+            Report { result, status: patch, events: events(plan), retry }
+        }
+    }
+}
+
+fn failed(status: &Status<'_>, failure: &Failure) -> Report {
+    let cause = &failure.message;
+    let (reason, text) = match status.plan {
+        Plan::Claim { .. } => (EventReason::ReconcileError, messages::claim_failed(cause)),
+        Plan::Create { .. } => (EventReason::FailedCreate, messages::create_failed(cause)),
+        Plan::Delete(_) => (EventReason::FailedDelete, messages::delete_failed(cause)),
+        Plan::List => (EventReason::ReconcileError, messages::list_failed(cause)),
+        _ => (EventReason::FailedUpdate, messages::update_failed(cause)),
+    };
+    let known = failure.category.needs_attention();
+    let trouble = if known { Trouble::Failure(reason, &text) } else { Trouble::Unknown };
+    let events = known.then(|| warning(reason, &text)).into_iter().collect();
+    // A right that is granted changes no object.
+    let retry = Some(failure.retry.or_backoff());
+    let (patch, _) = status.patch(trouble);
+    Report { result: ReconcileResult::Failed, status: patch, events, retry }
+}
+
+fn events(plan: &Plan) -> Vec<EventNote> {
+    let note = |reason, action, text: String| EventNote::normal(reason, action, text);
+    match plan {
+        Plan::NoOp(_)
+        | Plan::Refuse(_)
+        | Plan::SetRevision(..)
+        | Plan::AnnotateRevision(_)
+        | Plan::Mark(_)
+        | Plan::List => Vec::new(),
+        Plan::Claim { adopt, release } => {
+            let adopted = messages::names(adopt.iter().map(set_name));
+            let released = messages::names(release.iter().map(set_name));
+            [
+                (adopted.is_empty(), EventReason::Adopted, messages::adopted(&adopted)),
+                (released.is_empty(), EventReason::Released, messages::released(&released)),
+            ]
+            .into_iter()
+            .filter(|(none, ..)| !none)
+            .map(|(_, reason, text)| note(reason, "Claim", text))
+            .collect()
+        }
+        Plan::Create { name, revision, .. } => {
+            vec![note(EventReason::Create, "Create", messages::created(name, *revision))]
+        }
+        Plan::PushDown { set, machines, .. } => {
+            let text = messages::pushed(set_name(set), machines.len());
+            vec![note(EventReason::Update, "Update", text)]
+        }
+        Plan::Scale(sizes) => sizes
+            .iter()
+            .map(|one| messages::scaled(set_name(&one.set), one.from, one.to))
+            .map(|text| note(EventReason::Scaled, "Scale", text))
+            .collect(),
+        Plan::Delete(set) => {
+            vec![note(EventReason::Delete, "Delete", messages::deleted(set_name(set)))]
+        }
+    }
+}
+
+/// When the next Machine becomes available, for which there is no watch event.
+fn next_available(view: &View, now: Timestamp) -> Option<Duration> {
+    let members = view.sets.iter().flat_map(|one| &one.members);
+    let waiting = members.filter(|member| !is_available(member, view, now));
+    let next = waiting.filter_map(|member| member.available_at(min_ready(view))).min()?;
+    now.duration_until(next).checked_add(A_MOMENT)?.try_into().ok()
+}
+
+fn warning(reason: EventReason, text: &str) -> EventNote {
+    let action = match reason {
+        EventReason::FailedCreate => "Create",
+        EventReason::FailedDelete => "Delete",
+        EventReason::FailedUpdate => "Update",
+        _ => "Reconcile",
+    };
+    EventNote::warning(reason, action, text.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,228 @@
+//! The status as a patch of what differs. `observedGeneration` is advanced by the first reconcile of a generation that
+//! does not fail: its counts and conditions are about that generation.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use machinist_api::names::{
+    CONDITION_AVAILABLE, CONDITION_PROGRESSING, CONDITION_REPLICA_FAILURE,
+    ERROR_INVALID_CONFIGURATION, REASON_DEADLINE_EXCEEDED, REASON_DEPLOYMENT_PAUSED,
+    REASON_MINIMUM_AVAILABLE, REASON_MINIMUM_UNAVAILABLE, REASON_NEW_SET_AVAILABLE,
+    REASON_NEW_SET_CREATED, REASON_SET_UPDATED, SEVERITY_ERROR, SEVERITY_WARNING,
+};
+use machinist_domain::conditions::{self, Condition};
+use machinist_domain::report::EventReason;
+use serde_json::{Map, Value, json};
+
+use super::super::decide::{Desired, is_available};
+use super::super::messages;
+use super::super::plan::{Plan, Reason, set_name};
+use super::super::snapshot::{Member, View};
+use super::super::template;
+
+/// What the condition `ReplicaFailure` reports of this reconcile.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Trouble<'a> {
+    None,
+    /// The reconcile failed and will be retried: the condition stays as it is.
+    Unknown,
+    Failure(EventReason, &'a str),
+}
+
+pub(super) struct Status<'a> {
+    pub(super) view: &'a View,
+    pub(super) desired: &'a Desired,
+    pub(super) plan: &'a Plan,
+    pub(super) now: Timestamp,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    replicas: usize,
+    updated: usize,
+    ready: usize,
+    available: usize,
+}
+
+impl Status<'_> {
+    /// An invalid spec: only the condition says so.
+    pub(super) fn invalid(view: &View, text: &str, now: Timestamp) -> Option<Value> {
+        let (kind, reason) = (CONDITION_PROGRESSING, ERROR_INVALID_CONFIGURATION);
+        let condition = Condition::no(kind, SEVERITY_ERROR, reason, text);
+        let list = conditions::set(&view.deployment.status.conditions, [condition], now)?;
+        Some(json!({"conditions": conditions::to_json(&list)}))
+    }
+
+    pub(super) fn collision(&self) -> Value {
+        let collisions = self.view.deployment.status.collisions.unwrap_or(0);
+        json!({"collisionCount": collisions.saturating_add(1)})
+    }
+
+    /// The patch, and after which time without progress the deadline is exceeded.
+    pub(super) fn patch(&self, trouble: Trouble<'_>) -> (Option<Value>, Option<Duration>) {
+        let (deployment, counts) = (&self.view.deployment, self.count());
+        let status = &deployment.status;
+        let unavailable = self.desired.replicas.max(counts.replicas) - counts.available;
+        let mut patch = Map::new();
+        let mut progress = false;
+        for (name, stored, current) in [
+            ("replicas", status.replicas, counts.replicas),
+            ("updatedReplicas", status.updated, counts.updated),
+            ("readyReplicas", status.ready, counts.ready),
+            ("availableReplicas", status.available, counts.available),
+            ("unavailableReplicas", status.unavailable, unavailable),
+        ] {
+            if stored.and_then(|count| usize::try_from(count).ok()) != Some(current) {
+                patch.insert(name.to_owned(), json!(current));
+                progress = true;
+            }
+        }
+        let selector = deployment.spec.selector.as_ref().ok().map(ToString::to_string);
+        if status.label_selector != selector {
+            patch.insert("labelSelector".to_owned(), json!(selector));
+        }
+        let new_spec = status.observed_generation != Some(deployment.generation);
+        if matches!(trouble, Trouble::None) && new_spec {
+            patch.insert("observedGeneration".to_owned(), json!(deployment.generation));
+        }
+        let progressing = self.progressing(&counts);
+        let (progressing, deadline) = self.within_deadline(progressing, progress || new_spec);
+        let failure = self.failure(trouble);
+        let without = match (&failure, trouble) {
+            (None, Trouble::None) => {
+                conditions::without(&status.conditions, CONDITION_REPLICA_FAILURE)
+            }
+            _ => None,
+        };
+        let current = without.as_deref().unwrap_or(&status.conditions);
+        let wanted = [Some(self.available(&counts)), Some(progressing), failure];
+        let list = conditions::set(current, wanted.into_iter().flatten(), self.now).or(without);
+        if let Some(list) = list {
+            patch.insert("conditions".to_owned(), conditions::to_json(&list));
+        }
+        ((!patch.is_empty()).then_some(Value::Object(patch)), deadline)
+    }
+
+    fn count(&self) -> Counts {
+        let mut counts = Counts::default();
+        for (at, one) in self.view.sets.iter().enumerate() {
+            let available = |member: &&Member| is_available(member, self.view, self.now);
+            counts.replicas += one.members.len();
+            counts.ready += one.members.iter().filter(|member| member.ready.is_some()).count();
+            counts.available += one.members.iter().filter(available).count();
+            if self.desired.new == Some(at) {
+                counts.updated = one.members.len();
+            }
+        }
+        counts
+    }
+
+    fn available(&self, counts: &Counts) -> Condition {
+        let minimum = self.desired.replicas.saturating_sub(self.desired.unavailable);
+        let text = messages::available(counts.available, minimum);
+        if counts.available >= minimum {
+            Condition::yes(CONDITION_AVAILABLE).because(REASON_MINIMUM_AVAILABLE, text)
+        } else {
+            let reason = REASON_MINIMUM_UNAVAILABLE;
+            Condition::no(CONDITION_AVAILABLE, SEVERITY_WARNING, reason, text)
+        }
+    }
+
+    fn progressing(&self, counts: &Counts) -> Condition {
+        let yes = Condition::yes(CONDITION_PROGRESSING);
+        if self.view.deployment.spec.paused {
+            let reason = REASON_DEPLOYMENT_PAUSED;
+            return Condition::unknown(CONDITION_PROGRESSING, reason, messages::PAUSED);
+        }
+        let new = self.desired.new.map(|new| &self.view.sets[new]);
+        let revision = new.and_then(|one| one.set.state.revision).unwrap_or(0);
+        let old = counts.replicas - counts.updated;
+        let waits = match (self.plan, new) {
+            (Plan::NoOp(Reason::Complete), Some(one)) => {
+                let name = set_name(&one.set);
+                let text = messages::complete(name, revision, counts.available);
+                return yes.because(REASON_NEW_SET_AVAILABLE, text);
+            }
+            (Plan::NoOp(Reason::SetDeleting), _) => {
+                return yes.because(REASON_SET_UPDATED, messages::SET_DELETING);
+            }
+            (Plan::NoOp(Reason::Available(count)), _) if old > 0 => {
+                Some(messages::waits_available(*count, old))
+            }
+            (Plan::NoOp(Reason::Available(count)), _) => Some(messages::waits_more(*count)),
+            (Plan::NoOp(Reason::Gone), _) => Some(messages::WAITS_GONE.to_owned()),
+            _ => None,
+        };
+        let (revision, reason) = match self.plan {
+            Plan::Create { revision, .. } => (*revision, REASON_NEW_SET_CREATED),
+            _ => (revision, REASON_SET_UPDATED),
+        };
+        let numbers = messages::Counts {
+            revision,
+            updated: counts.updated,
+            available: counts.available,
+            replicas: self.desired.replicas,
+            old,
+        };
+        yes.because(reason, messages::rollout(numbers, waits.as_deref(), &self.why()))
+    }
+
+    /// What the current template changes, compared with the latest other revision.
+    fn why(&self) -> String {
+        let others = self.view.sets.iter().enumerate();
+        let others =
+            others.filter(|(at, one)| Some(*at) != self.desired.new && !one.set.meta.deleting);
+        let latest = others.max_by_key(|(_, one)| one.set.state.revision);
+        let old = latest.and_then(|(_, one)| template::parts(&one.set.state.spec.template).ok());
+        old.map(|old| template::changes(&old.recipe, &self.desired.parts.recipe))
+            .map(|changes| messages::changes(&changes))
+            .unwrap_or_default()
+    }
+
+    /// The condition of a rollout that made no progress for too long. Its time is that of the last change.
+    fn within_deadline(&self, now: Condition, progress: bool) -> (Condition, Option<Duration>) {
+        let deployment = &self.view.deployment;
+        let running = now.reason.as_deref() == Some(REASON_SET_UPDATED);
+        let (Some(seconds), true, false) = (deployment.spec.progress_deadline, running, progress)
+        else {
+            return (now, None);
+        };
+        let stored = conditions::find(&deployment.status.conditions, CONDITION_PROGRESSING);
+        let Some(stored) = stored else { return (now, None) };
+        let late = || {
+            let message = now.message.as_deref().unwrap_or_default();
+            let (kind, reason) = (CONDITION_PROGRESSING, REASON_DEADLINE_EXCEEDED);
+            let text = messages::deadline(seconds, message);
+            Condition::no(kind, SEVERITY_WARNING, reason, text)
+        };
+        if stored.reason.as_deref() == Some(REASON_DEADLINE_EXCEEDED) {
+            return (late(), None);
+        }
+        let at = stored
+            .last_transition
+            .and_then(|since| since.checked_add(SignedDuration::from_secs(seconds.into())).ok());
+        match at {
+            Some(at) if stored.is_true() && at <= self.now => (late(), None),
+            Some(at) => (now, self.now.duration_until(at).try_into().ok()),
+            None => (now, None),
+        }
+    }
+
+    /// The failure of this reconcile, or that of a MachineSet.
+    fn failure(&self, trouble: Trouble<'_>) -> Option<Condition> {
+        let yes = Condition::yes(CONDITION_REPLICA_FAILURE);
+        if let Trouble::Failure(reason, text) = trouble {
+            return Some(yes.because(reason.as_str(), text));
+        }
+        self.view.sets.iter().rev().find_map(|one| {
+            let list = &one.set.state.status.conditions;
+            let found = conditions::find(list, CONDITION_REPLICA_FAILURE);
+            let found = found.filter(|found| found.is_true())?;
+            let message = found.message.as_deref().unwrap_or_default();
+            let message = messages::set_failure(set_name(&one.set), message).into_boxed_str();
+            let reason = found.reason.clone();
+            let (kind, message) = (CONDITION_REPLICA_FAILURE, Some(message));
+            Some(Condition { reason, message, ..Condition::yes(kind) })
+        })
+    }
+}

@@ -1,0 +1,152 @@
+use machinist_domain::retry::Category;
+use serde_json::{Value, json};
+
+use super::super::decide::decide;
+use super::super::samples::{deployment, now, set, snapshot, with_members};
+use super::super::snapshot::SetView;
+use super::*;
+
+fn run(deployment: &Value, sets: Vec<SetView>) -> Report {
+    let snapshot = snapshot(deployment, sets);
+    let plan = decide(&snapshot, now());
+    let outcome = match plan {
+        Plan::NoOp(_) | Plan::Refuse(_) => Outcome::Nothing,
+        _ => Outcome::Executed,
+    };
+    report(&snapshot, &plan, &outcome, now())
+}
+
+fn condition(report: &Report, kind: &str) -> Value {
+    let status = report.status.clone().unwrap_or_default();
+    let mut list = status["conditions"].as_array().into_iter().flatten();
+    list.find(|condition| condition["type"] == kind).cloned().unwrap_or_default()
+}
+
+fn rolling(old: [usize; 2], new: [usize; 3]) -> Vec<SetView> {
+    vec![
+        with_members(set("a", old[0], 1, &json!({})), old[1], 0),
+        with_members(set("b", new[0], 2, &json!({})), new[1], new[2]),
+    ]
+}
+
+#[test]
+fn counts_and_conditions_follow_a_rollout() {
+    let report = run(&deployment(), rolling([3, 3], [1, 0, 1]));
+    let status = report.status.clone().unwrap();
+    let counts = ["replicas", "updatedReplicas", "readyReplicas", "availableReplicas"];
+    assert_eq!(counts.map(|name| status[name].as_u64()), [4, 1, 3, 3].map(Some));
+    assert_eq!(status["unavailableReplicas"], 1);
+    assert_eq!(
+        (&status["observedGeneration"], &status["labelSelector"]),
+        (&json!(4), &json!("app=web"))
+    );
+    let progressing = condition(&report, "Progressing");
+    assert_eq!(
+        progressing["message"],
+        "Revision 2: 1 of 3 Machines updated, 3 available, 3 old; waiting for 1 new Machines to \
+         become available; the 3 old Machines stay until then; \
+         spec.template.spec.providerSpec.value.instanceType: a → b"
+    );
+    assert_eq!(
+        (&progressing["status"], &progressing["reason"]),
+        (&json!("True"), &json!("MachineSetUpdated"))
+    );
+    assert_eq!(condition(&report, "Available")["status"], "True");
+
+    let complete = run(&deployment(), rolling([0, 0], [3, 3, 0]));
+    assert_eq!(condition(&complete, "Progressing")["reason"], "NewMachineSetAvailable");
+    assert_eq!(complete.result, ReconcileResult::Settled);
+    let short = run(&deployment(), rolling([0, 0], [3, 2, 1]));
+    assert_eq!(condition(&short, "Available")["reason"], "MinimumReplicasUnavailable");
+    let scaled = run(&deployment(), rolling([3, 3], [0, 0, 0]));
+    assert_eq!(scaled.events[0].note, "Scaled MachineSet b from 0 to 1");
+}
+
+#[test]
+fn a_settled_deployment_writes_nothing() {
+    let mut settled = deployment();
+    settled["status"] = run(&settled, rolling([0, 0], [3, 3, 0])).status.unwrap();
+    let report = run(&settled, rolling([0, 0], [3, 3, 0]));
+    assert_eq!(report, Report::quiet(ReconcileResult::Settled));
+}
+
+#[test]
+fn failures_are_conditions_and_do_not_advance_the_observed_generation() {
+    let snapshot = snapshot(&deployment(), rolling([3, 3], [0, 0, 0]));
+    let plan = decide(&snapshot, now());
+    let failed = |category| {
+        let failure = Failure { category, retry: Retry::OnChange, message: "not so".to_owned() };
+        report(&snapshot, &plan, &Outcome::Failed(failure), now())
+    };
+    let refused = failed(Category::Unauthorised);
+    assert_eq!(refused.status.clone().unwrap()["observedGeneration"], Value::Null);
+    let condition = condition(&refused, "ReplicaFailure");
+    assert_eq!(
+        (&condition["status"], &condition["reason"]),
+        (&json!("True"), &json!("FailedUpdate"))
+    );
+    assert_eq!(refused.retry, Some(Retry::Backoff));
+    assert_eq!(refused.events.len(), 1);
+    assert!(failed(Category::Conflict).events.is_empty());
+}
+
+#[test]
+fn the_failure_of_a_set_is_repeated_and_removed() {
+    let list = json!([{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
+        "message": "Cannot create Machines: quota", "lastTransitionTime": "2026-06-01T11:00:00Z"}]);
+    let failing = json!({"status": {"conditions": list}});
+    let mut sets = rolling([3, 3], [1, 0, 1]);
+    sets[1].set = set("b", 1, 2, &failing);
+    let report = run(&deployment(), sets);
+    let condition_of = condition(&report, "ReplicaFailure");
+    assert_eq!(condition_of["message"], "MachineSet b: Cannot create Machines: quota");
+    let mut failed = deployment();
+    failed["status"] = report.status.unwrap();
+    let healthy = run(&failed, rolling([3, 3], [1, 0, 1])).status.unwrap();
+    let kinds: Vec<_> =
+        healthy["conditions"].as_array().unwrap().iter().map(|one| one["type"].clone()).collect();
+    assert_eq!(kinds, ["Available", "Progressing"]);
+}
+
+#[test]
+fn a_rollout_without_progress_exceeds_its_deadline_and_goes_on() {
+    let mut late = deployment();
+    late["spec"]["progressDeadlineSeconds"] = json!(600);
+    let waiting = || rolling([3, 3], [1, 0, 1]);
+    let first = run(&late, waiting());
+    assert_eq!(first.retry, None, "it has just changed");
+    late["status"] = first.status.unwrap();
+    assert_eq!(run(&late, waiting()).retry, Some(Retry::Again(Duration::from_secs(600))));
+    for one in late["status"]["conditions"].as_array_mut().unwrap() {
+        one["lastTransitionTime"] = json!("2026-06-01T11:50:00Z");
+    }
+    let exceeded = run(&late, waiting());
+    let condition_of = condition(&exceeded, "Progressing");
+    assert_eq!(
+        (&condition_of["status"], &condition_of["reason"]),
+        (&json!("False"), &json!("ProgressDeadlineExceeded"))
+    );
+    late["status"]["conditions"] = exceeded.status.unwrap()["conditions"].clone();
+    assert_eq!(run(&late, waiting()).status, None);
+    let advanced = run(&late, rolling([3, 3], [1, 1, 0]));
+    assert_eq!(condition(&advanced, "Progressing")["reason"], "MachineSetUpdated");
+}
+
+#[test]
+fn an_invalid_spec_is_a_condition_and_an_event() {
+    let mut invalid = deployment();
+    invalid["spec"]["replicas"] = json!(-1);
+    let report = run(&invalid, Vec::new());
+    assert_eq!(report.result, ReconcileResult::Refused);
+    assert_eq!(condition(&report, "Progressing")["reason"], "InvalidConfiguration");
+    assert_eq!(report.status.unwrap()["observedGeneration"], Value::Null);
+    assert_eq!(report.events.len(), 1);
+}
+
+#[test]
+fn a_taken_name_is_counted() {
+    let snapshot = snapshot(&deployment(), Vec::new());
+    let plan = decide(&snapshot, now());
+    let report = report(&snapshot, &plan, &Outcome::Collision, now());
+    assert_eq!(report.status, Some(json!({"collisionCount": 1})));
+}

@@ -1,0 +1,93 @@
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use machinist_api::names::{ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY};
+use machinist_domain::key::ObjectKey;
+use machinist_domain::machine::Phase;
+use machinist_domain::meta::Meta;
+
+use crate::kinds::{Machine, MachineDeployment, MachineSet};
+
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    pub meta: Meta,
+    /// The content, or why it cannot be decoded.
+    pub content: Result<View, String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct View {
+    pub deployment: Arc<MachineDeployment>,
+    /// Its MachineSets, also those that are being deleted, the oldest first.
+    pub sets: Vec<SetView>,
+    /// MachineSets without an owner that the selector matches.
+    pub orphans: Vec<Arc<MachineSet>>,
+    /// MachineSets of the deployment that the selector no longer matches.
+    pub unselected: Vec<Arc<MachineSet>>,
+    /// A MachineSet of the deployment that cannot be decoded, so its Machines cannot be counted.
+    pub undecodable: Option<ObjectKey>,
+    /// An older MachineDeployment that selects the same MachineSets.
+    pub overlaps: Option<ObjectKey>,
+    /// A set was scaled down that may have had more Machines than were in the view.
+    pub doubtful: bool,
+    /// The Machines were listed live in this state of the sets.
+    pub listed: bool,
+    /// That state.
+    pub fingerprint: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct SetView {
+    pub set: Arc<MachineSet>,
+    /// Machines that are not being deleted.
+    pub members: Vec<Member>,
+    /// How many Machines are being deleted.
+    pub leaving: usize,
+    /// How many Machines may be in creation.
+    pub open: usize,
+}
+
+#[derive(Debug, Clone)]
+pub struct Member {
+    pub key: ObjectKey,
+    /// `None` if it cannot be decoded.
+    pub machine: Option<Arc<Machine>>,
+    /// Since when its Node has been ready; `None` if it is not.
+    pub ready: Option<ReadySince>,
+}
+
+/// `None` if the Node's condition has no time.
+pub(super) type ReadySince = Option<Timestamp>;
+
+impl Member {
+    /// When it has been ready for `min_ready`, possibly in the past.
+    pub fn available_at(&self, min_ready: SignedDuration) -> Option<Timestamp> {
+        if self.has_failed() {
+            return None;
+        }
+        match self.ready? {
+            _ if min_ready.is_zero() => Some(Timestamp::MIN),
+            Some(since) => since.checked_add(min_ready).ok(),
+            None => None,
+        }
+    }
+
+    /// Whether a MachineSet deletes it first.
+    pub fn is_marked(&self) -> bool {
+        let marks = [ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY];
+        let marked = |machine: &Machine, name| {
+            machine.annotations.get(name).is_some_and(|value| !value.is_empty())
+        };
+        let machine = self.machine.as_deref();
+        machine.is_some_and(|machine| marks.into_iter().any(|name| marked(machine, name)))
+    }
+
+    pub fn has_failed(&self) -> bool {
+        self.machine.as_deref().is_some_and(|machine| {
+            let status = &machine.status;
+            status.phase == Some(Phase::Failed)
+                || status.error_reason.is_some()
+                || status.error_message.is_some()
+        })
+    }
+}

@@ -1,0 +1,151 @@
+//! Everything that the controller of MachineDeployments does: rolls, changes of living Machines, marks, adoptions,
+//! failures, and a name that is taken.
+
+use anyhow::{Result, ensure};
+use kube::ResourceExt as _;
+use kube::api::{DeleteParams, DynamicObject, ListParams};
+use machinist_api::names::ANNOTATION_ORDINALS;
+use machinist_testbed::world::reading::condition;
+use serde_json::{Value, json};
+
+use super::fleet::{Fleet, WANTED, machine_spec};
+
+/// The deployment.
+pub(super) const WEB: &str = "web";
+
+fn spec(name: &str, replicas: usize, provider: &Value) -> Value {
+    let labels = json!({"app": name, "machine.openshift.io/cluster-api-cluster": "c"});
+    json!({
+        "replicas": replicas,
+        "revisionHistoryLimit": 0,
+        "selector": {"matchLabels": {"app": name}},
+        "template": {"metadata": {"labels": labels}, "spec": machine_spec(provider)},
+    })
+}
+
+/// There are no Machines before and afterwards.
+pub(super) async fn roll(fleet: &Fleet) -> Result<()> {
+    fleet.create_machine_deployment(WEB, json!({}), spec(WEB, 1, &json!({}))).await?;
+    complete(fleet, 1).await?;
+    // What changes on living Machines.
+    let template = json!({
+        "metadata": {"annotations": {
+            "machinist.dev/drain-timeout": "1m", "machinist.dev/creation-timeout": "10m",
+        }},
+        "spec": {"metadata": {"labels": {WANTED: "no"}}, "taints": []},
+    });
+    fleet.patch_deployment(WEB, json!({"spec": {"template": template}})).await?;
+    complete(fleet, 1).await?;
+    // A rollback in the middle: the first set is numbered again.
+    boot_in(fleet, 30).await?;
+    fleet
+        .eventually("the set of the new template", || async {
+            let sets = fleet.sets().list(&of(WEB)).await?.items.len();
+            ensure!(sets == 2, "{sets} sets");
+            Ok(())
+        })
+        .await?;
+    boot_in(fleet, 0).await?;
+    complete(fleet, 1).await?;
+    // A template whose Machines take a moment: one that is not ready is marked and deleted instead of a ready one.
+    boot_in(fleet, 5).await?;
+    let name = complete(fleet, 1).await?;
+    fleet.patch_deployment(WEB, json!({"spec": {"replicas": 2}})).await?;
+    fleet
+        .eventually("a second machine", || async {
+            let all = fleet.all_machines().await?;
+            ensure!(all.len() == 2, "{} machines", all.len());
+            Ok(())
+        })
+        .await?;
+    fleet.patch_deployment(WEB, json!({"spec": {"replicas": 1}})).await?;
+    // The second one is marked and goes.
+    ensure!(complete(fleet, 1).await? == name, "the ready machine was deleted");
+    adopt(fleet).await?;
+    fail(fleet).await?;
+    fleet.patch_deployment(WEB, json!({"spec": {"replicas": 0}})).await?;
+    fleet.running(0).await?;
+    clash(fleet).await
+}
+
+/// Waits until the rollout is complete and old sets are deleted; returns the first Machine.
+async fn complete(fleet: &Fleet, size: usize) -> Result<String> {
+    fleet
+        .until_deployment(WEB, "the rollout", |web| {
+            let seen = web.data["status"]["observedGeneration"].as_i64();
+            condition(web, "Progressing") == "True/NewMachineSetAvailable"
+                && seen == web.metadata.generation
+        })
+        .await?;
+    let running = fleet.running(size).await?;
+    fleet
+        .eventually("old sets to be deleted", || async {
+            let sets = fleet.sets().list(&of(WEB)).await?.items.len();
+            ensure!(sets == 1, "{sets} sets");
+            Ok(())
+        })
+        .await?;
+    Ok(running.into_iter().next().map(|(machine, _)| machine).unwrap_or_default())
+}
+
+async fn boot_in(fleet: &Fleet, seconds: u32) -> Result<()> {
+    let value = json!({"bootSeconds": seconds});
+    let machine = json!({"providerSpec": {"value": value}});
+    fleet.patch_deployment(WEB, json!({"spec": {"template": {"spec": machine}}})).await
+}
+
+fn of(name: &str) -> ListParams {
+    ListParams::default().labels(&format!("app={name}"))
+}
+
+/// A set that a user made is adopted; one whose labels no longer match is released.
+async fn adopt(fleet: &Fleet) -> Result<()> {
+    let labels = json!({"app": WEB, "own": "set"});
+    let template = json!({"metadata": {"labels": labels}, "spec": machine_spec(&json!({}))});
+    let selector = json!({"matchLabels": {"own": "set"}});
+    let spec = json!({"replicas": 0, "selector": selector, "template": template});
+    fleet.create_machine_set("stranger", json!({"labels": {"app": "none"}}), spec).await?;
+    // Adopted, and deleted with the history; until then it may be seen.
+    let matching = json!({"metadata": {"labels": {"app": WEB}}});
+    fleet.patch_deployment(WEB, json!({"spec": {"revisionHistoryLimit": 3}})).await?;
+    fleet.patch_set("stranger", matching).await?;
+    let owned = |set: &DynamicObject| !set.owner_references().is_empty();
+    fleet.until_set("stranger", "the adoption", owned).await?;
+    fleet.patch_set("stranger", json!({"metadata": {"labels": {"app": "none"}}})).await?;
+    fleet.until_set("stranger", "the release", |set| !owned(set)).await?;
+    fleet.delete_set("stranger").await
+}
+
+/// A set that cannot create Machines is reported on its deployment.
+async fn fail(fleet: &Fleet) -> Result<()> {
+    let set = fleet.sets().list(&of(WEB)).await?.items.remove(0).name_any();
+    let window = |value: Value| json!({"metadata": {"annotations": {ANNOTATION_ORDINALS: value}}});
+    fleet.patch_set(&set, window(json!("odd"))).await?;
+    let failing = |web: &DynamicObject| condition(web, "ReplicaFailure").starts_with("True");
+    fleet.until_deployment(WEB, "the set's failure", failing).await?;
+    fleet.patch_set(&set, window(Value::Null)).await?;
+    fleet.until_deployment(WEB, "the end of the failure", |web| !failing(web)).await?;
+    Ok(())
+}
+
+/// A deployment that is recreated meets the set of the first one, which is not garbage collected here.
+async fn clash(fleet: &Fleet) -> Result<()> {
+    let create =
+        || fleet.create_machine_deployment("clash", json!({}), spec("clash", 0, &json!({})));
+    let sets = async |count: usize| {
+        fleet
+            .eventually("the sets of the deployment", || async {
+                let sets = fleet.sets().list(&of("clash")).await?.items.len();
+                ensure!(sets == count, "{sets} sets");
+                Ok(())
+            })
+            .await
+    };
+    create().await?;
+    sets(1).await?;
+    fleet.deployments().delete("clash", &DeleteParams::default()).await?;
+    create().await?;
+    let counted = |clash: &DynamicObject| clash.data["status"]["collisionCount"] == 1;
+    fleet.until_deployment("clash", "the collision", counted).await?;
+    sets(2).await
+}
