@@ -161,7 +161,7 @@ async fn definitions_can_be_used_as_soon_as_they_are_installed() -> Result<()> {
 async fn what_is_not_a_definition_is_refused_with_its_number() -> Result<()> {
     let yaml = format!("{WIDGETS}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: x}}\n");
     let error = shared().await?.install_crds(&yaml).await.err().context("no error")?;
-    ensure!(error.to_string().starts_with("document 2 is not"), "{error}");
+    ensure!(error.to_string().starts_with("document 2 of the CRD manifests is not"), "{error}");
     Ok(())
 }
 

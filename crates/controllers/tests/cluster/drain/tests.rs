@@ -108,7 +108,7 @@ async fn after_the_deadline_a_budget_no_longer_counts() -> Result<()> {
     let mut machine = Machine::of(&node)?;
     process.until_step(&mut machine, Step::EvictionBlocked).await?;
     process.until_step(&mut machine, Step::Forced).await?;
-    assert!(machine.message().contains("time limit"), "{}", machine.message());
+    assert!(machine.message().contains("after its timeout of 8s"), "{}", machine.message());
     assert_eq!(machine.events.last(), Some(&"DrainForced"));
     assert_eq!(world.pod_names().await?, Vec::<String>::new());
     Ok(())

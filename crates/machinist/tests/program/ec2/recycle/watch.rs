@@ -65,7 +65,7 @@ async fn events_after_the_start_have_their_group_recycled_once() -> Result<()> {
     let watching = start(&["--yes"])?;
     until("it to watch", async || printed("watching for").await).await?;
     trouble(&yard, &members[0], "third", 5).await?;
-    let over = format!("recycled {group}\n");
+    let over = format!("recycled node group {group}\n");
     until("the group to be recycled", async || printed(&over).await).await?;
     let after = yard.truth(&group).await?;
     assert_eq!((after.sizes, after.members.len()), ([0, 2, 1], 1));
@@ -104,7 +104,7 @@ async fn a_group_that_cannot_be_looked_at_is_tried_again_and_does_not_cool_down(
     until("it to try again", async || printed("; retrying", 2).await).await?;
     assert!(yard.changes().is_empty(), "{:?}", yard.changes());
     yard.front().clear_rules();
-    let over = format!("recycled {group}\n");
+    let over = format!("recycled node group {group}\n");
     until("the group to be recycled", async || printed(&over, 1).await).await?;
     interrupt(&watching)?;
     let watched = ended(watching).await?;
