@@ -136,7 +136,8 @@ impl<'a> Pod<'a> {
         until(process, "ready", async |process: &Process| {
             let address = serving(process, alive).await?;
             let (code, details) = http::get(address, ready).await?;
-            let is_whole = !details.contains("403") && !details.contains(" waits for ");
+            // Not the bare number, which may be part of a process id in the name of a Lease's holder.
+            let is_whole = !details.contains("answered 403") && !details.contains(" waits for ");
             ensure!(code == 200 && is_whole, "{ready} is {code}:\n{details}");
             let controllers = self.controllers()?;
             let lacks = |name: &&str| !details.contains(&format!("controller {name} runs"));
