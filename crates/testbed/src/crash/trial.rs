@@ -59,6 +59,7 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
         let points = self.lens.points(&self.world);
         tracing::info!(scenario = self.scenario.name(), points = points.len(), "learned");
         let milestones = Arc::new(self.world.milestones.recorded());
+        self.world.clear().await?;
         Ok(Learned { points, dropped: Vec::new(), end, milestones })
     }
 
@@ -113,6 +114,7 @@ impl<S: Subject, C: Scenario> Trial<'_, S, C> {
             tracing::info!(%point, %fault, met, ?problems, ?took, "tried");
         }
         if problems.is_empty() {
+            self.world.clear().await?;
             return Ok(if met { TrialResult::Equal } else { TrialResult::Unmet });
         }
         let end = self.scenario.end_state(&self.world).await?;

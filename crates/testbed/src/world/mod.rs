@@ -2,6 +2,7 @@
 //! needed. The user and the kubelets reach the API server directly and are never disturbed.
 
 mod aws;
+mod clear;
 mod cloud;
 mod events;
 mod machines;
