@@ -96,8 +96,8 @@ impl AuditWindow {
     }
 
     /// In the order in which it was answered.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &AuditEntry> {
-        self.entries.iter()
+    pub(crate) fn entries(&self) -> &[AuditEntry] {
+        &self.entries
     }
 
     pub(crate) fn writes(&self, party: &str) -> impl Iterator<Item = &AuditEntry> {

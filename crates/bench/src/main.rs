@@ -43,6 +43,8 @@ enum Benchmark {
     Annotator,
     /// Machines from nothing to Running and back.
     Machines,
+    /// MachineDeployments: creation, rollout, rest.
+    Deployment,
     /// Machines on EC2 from nothing to Provisioned.
     Aws,
     /// Events, from their arrival to a decision.
@@ -114,6 +116,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         let report = match benchmark {
             Benchmark::Annotator => annotator::run(&cli.options).await?,
             Benchmark::Machines => machines::run(&cli.options).await?,
+            Benchmark::Deployment => machines::run_deployment(&cli.options).await?,
             Benchmark::Aws => aws::run(&cli.options).await?,
             Benchmark::Recycler => recycler::run(&cli.options).await?,
         };

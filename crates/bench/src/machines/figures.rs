@@ -1,6 +1,6 @@
 //! `docs/internals/benchmarks.md` explains each figure.
 
-use super::live::{Calls, Removal, Run};
+use super::live::{Calls, Change, Run};
 use super::series::Series;
 use crate::report::{Report, Target};
 use crate::statistics::{Samples, count};
@@ -55,7 +55,7 @@ fn calls(series: &Series, report: &mut Report) {
     report.add(format!("cloud_calls_per_machine_{n}"), cloud, Target::None);
 }
 
-fn memory(series: &Series, report: &mut Report) {
+pub(super) fn memory(series: &Series, report: &mut Report) {
     let n = series.machines;
     let of = |part: fn(&Run) -> f64| -> Samples { series.runs.iter().map(part).collect() };
     let growth = of(|run| run.memory.anonymous - run.empty.anonymous);
@@ -75,15 +75,18 @@ fn memory(series: &Series, report: &mut Report) {
 }
 
 fn removal(series: &Series, report: &mut Report) {
-    let n = series.machines;
-    let of = |part: fn(&Removal) -> f64| -> Samples { series.removals.iter().map(part).collect() };
-    let seconds = of(|removal| removal.seconds);
-    report.add_spread(&format!("removal_seconds_{n}"), &seconds, Target::None);
-    let each = |samples: Samples| samples.max() / count(n);
-    let writes = each(of(|removal| count(removal.calls.writes)));
-    report.add(format!("removal_writes_per_machine_{n}"), writes, Target::None);
-    let events = each(of(|removal| count(removal.calls.events)));
-    report.add(format!("removal_events_per_machine_{n}"), events, Target::None);
-    let cloud = each(of(|removal| count(removal.calls.cloud)));
-    report.add(format!("removal_cloud_calls_per_machine_{n}"), cloud, Target::None);
+    let seconds: Samples = series.removals.iter().map(|removal| removal.seconds).collect();
+    let key = format!("removal_seconds_{}", series.machines);
+    report.add_spread(&key, &seconds, Target::None);
+    change_calls("removal", series.machines, &series.removals, report);
+}
+
+pub(super) fn change_calls(what: &str, n: usize, changes: &[Change], report: &mut Report) {
+    let mut each = |kind: &str, part: fn(&Change) -> usize| {
+        let all: Samples = changes.iter().map(|change| count(part(change))).collect();
+        report.add(format!("{what}_{kind}_per_machine_{n}"), all.max() / count(n), Target::None);
+    };
+    each("writes", |change| change.calls.writes);
+    each("events", |change| change.calls.events);
+    each("cloud_calls", |change| change.calls.cloud);
 }

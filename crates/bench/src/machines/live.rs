@@ -4,10 +4,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use machinist_api::resource::EVENTS;
 use machinist_testbed::audit::AuditEntry;
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::footprint::Footprint;
-use super::sets;
+use super::sets::{self, Owner};
 use super::stage::{Audit, Stage};
 use crate::Options;
 use crate::audit_window::{AuditWindow, MACHINIST, Span};
@@ -25,13 +26,19 @@ const PATIENCE: (Duration, Duration) = (Duration::from_secs(120), Duration::from
 pub(super) enum Work {
     Create,
     Run,
+    /// From one template to the next, of Machines that run.
+    Roll,
 }
 
 impl Work {
-    pub(super) fn controllers(self) -> &'static str {
-        match self {
+    pub(super) fn controllers(self, owner: Owner) -> String {
+        let controllers = match self {
             Self::Create => "machineset",
-            Self::Run => "machine,machineset,nodelink",
+            Self::Run | Self::Roll => "machine,machineset,nodelink",
+        };
+        match owner {
+            Owner::MachineSet => controllers.to_owned(),
+            Owner::MachineDeployment => format!("{controllers},machinedeployment"),
         }
     }
 }
@@ -39,6 +46,7 @@ impl Work {
 #[derive(Debug)]
 pub(super) struct Live {
     work: Work,
+    owner: Owner,
     stage: Stage,
     sets: usize,
     machines: usize,
@@ -71,15 +79,16 @@ pub(super) struct Calls {
     pub(super) cloud: usize,
 }
 
+/// A removal or a rollout.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Removal {
+pub(super) struct Change {
     pub(super) seconds: f64,
     pub(super) calls: Calls,
 }
 
 impl Live {
     pub(super) async fn run(
-        work: Work,
+        (work, owner): (Work, Owner),
         machines: usize,
         per_set: usize,
         audit: Audit,
@@ -87,16 +96,16 @@ impl Live {
     ) -> Result<Self> {
         let (stage, sets) = (Stage::start(audit).await?, machines / per_set);
         sets::create_namespaces(&stage.cluster.setup, sets).await?;
-        let mut running = stage.program(work, options)?.start()?;
+        let mut running = stage.program(&work.controllers(owner), options)?.start()?;
         tokio::time::sleep(before_work(options)).await;
         let empty = running.memory()?;
         let mut window = stage.cluster.audit_window()?;
-        sets::create(&stage.cluster.setup, sets, per_set).await?;
+        owner.create(&stage.cluster.setup, sets, per_set).await?;
         let limit = Instant::now() + patience(machines);
         let span = loop {
             let span = window.wait_until_quiet(MACHINIST, limit).await?;
             let (all, running) = sets::machines(&stage.cluster.setup).await?;
-            let done = if work == Work::Run { running } else { all };
+            let done = if work == Work::Create { all } else { running };
             if all == machines && done == machines {
                 break span;
             }
@@ -104,7 +113,7 @@ impl Live {
         };
         let seconds = span.seconds();
         println!("  ours {seconds:.2} s");
-        Ok(Self { work, stage, sets, machines, window, span, empty, running })
+        Ok(Self { work, owner, stage, sets, machines, window, span, empty, running })
     }
 
     pub(super) async fn measure(&mut self, options: &Options) -> Result<Run> {
@@ -122,13 +131,13 @@ impl Live {
         );
         let footprint = match self.work {
             Work::Create => None,
-            Work::Run => Some(Footprint::read(&self.stage.cluster.setup).await?),
+            Work::Run | Work::Roll => Some(Footprint::read(&self.stage.cluster.setup).await?),
         };
         Ok(Run { seconds, empty, soon, memory, calls, footprint })
     }
 
     /// Also the cloud's, in the order in which they were answered.
-    pub(super) fn entries(&self) -> impl Iterator<Item = &AuditEntry> {
+    pub(super) fn entries(&self) -> &[AuditEntry] {
         self.window.entries()
     }
 
@@ -143,9 +152,10 @@ impl Live {
     }
 
     /// Waits until nothing is left of the machines anywhere.
-    pub(super) async fn remove(&mut self) -> Result<Removal> {
+    pub(super) async fn remove(&mut self) -> Result<Change> {
         let (mut window, before) = (self.stage.cluster.audit_window()?, self.stage.cloud_calls());
-        sets::scale_to_nothing(&self.stage.cluster.setup, self.sets).await?;
+        let nothing = json!({"spec": {"replicas": 0}});
+        self.owner.change(&self.stage.cluster.setup, self.sets, &nothing).await?;
         let limit = Instant::now() + patience(self.machines);
         let span = loop {
             let span = window.wait_until_quiet(MACHINIST, limit).await?;
@@ -161,7 +171,30 @@ impl Live {
         let seconds = span.seconds();
         println!("  removed in {seconds:.2} s");
         let calls = calls(&window, self.stage.cloud_calls() - before);
-        Ok(Removal { seconds, calls })
+        Ok(Change { seconds, calls })
+    }
+
+    /// Replaces every Machine; the writes go on in the same record.
+    pub(super) async fn roll(&mut self) -> Result<Change> {
+        let (mut window, before) = (self.stage.cluster.audit_window()?, self.stage.cloud_calls());
+        let larger = json!({"spec": {"template": {"spec": {"providerSpec": {"value": {
+            "instanceType": "sim.large",
+        }}}}}});
+        let setup = &self.stage.cluster.setup;
+        self.owner.change(setup, self.sets, &larger).await?;
+        let limit = Instant::now() + patience(self.machines) * 2;
+        let span = loop {
+            let span = window.wait_until_quiet(MACHINIST, limit).await?;
+            if sets::have_rolled(setup, self.machines / self.sets).await? {
+                break span;
+            }
+            ensure!(Instant::now() < limit, "the rollout is not complete");
+        };
+        let seconds = span.seconds();
+        println!("  rolled in {seconds:.2} s");
+        let calls = calls(&window, self.stage.cloud_calls() - before);
+        self.window.refresh()?;
+        Ok(Change { seconds, calls })
     }
 
     pub(super) async fn end(self) -> Result<()> {

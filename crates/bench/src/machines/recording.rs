@@ -5,8 +5,9 @@
 use std::collections::HashMap;
 
 use anyhow::{Context, Result};
+use http::Method;
 use machinist_api::names::ANNOTATION_MACHINE;
-use machinist_api::resource::{EVENTS, MACHINE_SETS, MACHINES, NODES};
+use machinist_api::resource::{EVENTS, MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, NODES};
 use machinist_provider_sim::kubelet;
 use machinist_testbed::audit::AuditEntry;
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ pub(super) const VERSION: &str = "@version@";
 
 #[derive(Debug, Clone)]
 pub(super) struct Step {
-    pub(super) creates: bool,
+    pub(super) method: Method,
     pub(super) path: String,
     pub(super) body: String,
     /// The object whose uid and version are meant.
@@ -32,26 +33,38 @@ pub(super) type Chain = Vec<Step>;
 
 #[derive(Debug)]
 pub(super) struct Recording {
+    /// What is there when the time begins.
+    pub(super) before: Vec<Chain>,
     pub(super) chains: Vec<Chain>,
 }
 
 impl Recording {
-    pub(super) fn of<'a>(entries: impl Iterator<Item = &'a AuditEntry>) -> Result<Self> {
-        let entries: Vec<_> = entries.filter(|entry| is_wanted(entry)).collect();
-        let owners: HashMap<_, _> = entries.iter().filter_map(|entry| owner(entry)).collect();
-        let mut places = HashMap::new();
-        let mut chains: Vec<Chain> = Vec::new();
-        for entry in entries {
-            let (chain, step) = step(entry, &owners)
-                .with_context(|| format!("{} {}", entry.verb, entry.request_uri))?;
-            let place = *places.entry(chain).or_insert(chains.len());
-            if place == chains.len() {
-                chains.push(Chain::new());
-            }
-            chains[place].push(step);
-        }
-        Ok(Self { chains })
+    /// The first entries, of this number, come before what is measured.
+    pub(super) fn of(entries: &[AuditEntry], before: usize) -> Result<Self> {
+        let wanted = |entry: &&AuditEntry| is_wanted(entry);
+        let owners = entries.iter().filter(wanted).filter_map(owner).collect();
+        let (before, after) = entries.split_at(before.min(entries.len()));
+        let chains = |part: &[AuditEntry]| chains(part.iter().filter(wanted), &owners);
+        Ok(Self { before: chains(before)?, chains: chains(after)? })
     }
+}
+
+fn chains<'a>(
+    entries: impl Iterator<Item = &'a AuditEntry>,
+    owners: &HashMap<&str, &str>,
+) -> Result<Vec<Chain>> {
+    let mut places = HashMap::new();
+    let mut chains: Vec<Chain> = Vec::new();
+    for entry in entries {
+        let (chain, step) =
+            step(entry, owners).with_context(|| format!("{} {}", entry.verb, entry.request_uri))?;
+        let place = *places.entry(chain).or_insert(chains.len());
+        if place == chains.len() {
+            chains.push(Chain::new());
+        }
+        chains[place].push(step);
+    }
+    Ok(chains)
 }
 
 /// A write of the controllers, or the registration of a Node.
@@ -70,7 +83,16 @@ fn owner(entry: &AuditEntry) -> Option<(&str, &str)> {
 
 /// With the chain that it belongs to.
 fn step(entry: &AuditEntry, owners: &HashMap<&str, &str>) -> Result<(String, Step)> {
-    let mut body = entry.request.clone().context("the log has no body")?;
+    let method = match &*entry.verb {
+        "create" => Method::POST,
+        "delete" => Method::DELETE,
+        _ => Method::PATCH,
+    };
+    let mut body = match &entry.request {
+        Some(body) => body.clone(),
+        None if method == Method::DELETE => json!({}),
+        None => anyhow::bail!("the log has no body"),
+    };
     let is_event = entry.resource == EVENTS.plural;
     let about = if is_event {
         let regarding = &mut body["regarding"];
@@ -78,11 +100,15 @@ fn step(entry: &AuditEntry, owners: &HashMap<&str, &str>) -> Result<(String, Ste
         let plural = match regarding["kind"].as_str() {
             Some(kind) if kind == MACHINES.kind => MACHINES.plural,
             Some(kind) if kind == MACHINE_SETS.kind => MACHINE_SETS.plural,
+            Some(kind) if kind == MACHINE_DEPLOYMENTS.kind => MACHINE_DEPLOYMENTS.plural,
             other => anyhow::bail!("an Event about {other:?}"),
         };
         format!("{plural}/{}", regarding["name"].as_str().unwrap_or_default())
     } else {
-        placeholders(&mut body["metadata"]);
+        let names = if method == Method::DELETE { "preconditions" } else { "metadata" };
+        if let Some(identity) = body.get_mut(names) {
+            placeholders(identity);
+        }
         format!("{}/{}", entry.resource, entry.name)
     };
     let chain = match owners.get(&*entry.name) {
@@ -90,12 +116,11 @@ fn step(entry: &AuditEntry, owners: &HashMap<&str, &str>) -> Result<(String, Ste
         _ => about.clone(),
     };
     // The API server adds these before it logs a creation.
-    if let Some(metadata) = body["metadata"].as_object_mut() {
+    if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.retain(|field, _| !matches!(&**field, "creationTimestamp" | "managedFields"));
     }
-    let creates = entry.verb == "create";
     let path = entry.request_uri.clone();
-    Ok((chain, Step { creates, path, body: body.to_string(), about, answers: !is_event }))
+    Ok((chain, Step { method, path, body: body.to_string(), about, answers: !is_event }))
 }
 
 fn placeholders(metadata: &mut Value) {
@@ -153,7 +178,7 @@ mod tests {
             entry("machinist-machine/1", "create", "events", "e", json!({"regarding": regarding})),
             entry("machinist-machineset/1", "patch", "machinesets", "s", json!({"metadata": {}})),
         ];
-        let chains = Recording::of(log.iter()).unwrap().chains;
+        let chains = Recording::of(&log, 0).unwrap().chains;
         let about = |chain: &Chain| chain.iter().map(|step| step.about.clone()).collect::<Vec<_>>();
         assert_eq!(
             chains.iter().map(about).collect::<Vec<_>>(),
@@ -161,5 +186,20 @@ mod tests {
         );
         assert!(chains[0][2].body.contains(UID) && chains[0][2].body.contains(VERSION));
         assert!(chains[0][3].body.contains(UID) && !chains[0][3].answers);
+        let recording = Recording::of(&log, 1).unwrap();
+        assert_eq!(
+            (about(&recording.before[0]), recording.before.len()),
+            (vec!["machines/m".to_owned()], 1)
+        );
+        assert_eq!(recording.chains[0].len(), 3);
+    }
+
+    #[test]
+    fn a_deletion_names_the_version_that_it_is_for() {
+        let options = json!({"preconditions": {"uid": "u1", "resourceVersion": "7"}});
+        let log = [entry("machinist-machineset/1", "delete", "machines", "m", options)];
+        let step = &Recording::of(&log, 0).unwrap().chains[0][0];
+        assert_eq!(step.method, Method::DELETE);
+        assert!(step.body.contains(UID) && step.body.contains(VERSION), "{}", step.body);
     }
 }

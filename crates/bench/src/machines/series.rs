@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 
-use super::live::{Live, Removal, Run, Work};
+use super::live::{Change, Live, Run, Work};
 use super::recording::Recording;
 use super::replay::replay;
+use super::sets::Owner;
 use super::stage::Audit;
 use crate::Options;
 use crate::statistics::Comparison;
@@ -19,13 +20,15 @@ pub(super) struct Series {
     pub(super) machines: usize,
     pub(super) times: Comparison,
     pub(super) runs: Vec<Run>,
-    pub(super) removals: Vec<Removal>,
+    pub(super) removals: Vec<Change>,
+    pub(super) rolls: Vec<Change>,
     pub(super) idle_requests: Option<usize>,
 }
 
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
     options: &'a Options,
+    owner: Owner,
     per_set: usize,
     /// The best one, once it is known.
     pub(super) concurrency: Option<usize>,
@@ -33,8 +36,8 @@ pub(super) struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    pub(super) fn new(options: &'a Options, per_set: usize) -> Self {
-        Self { options, per_set, concurrency: None, recorded: None }
+    pub(super) fn new(options: &'a Options, owner: Owner, per_set: usize) -> Self {
+        Self { options, owner, per_set, concurrency: None, recorded: None }
     }
 
     /// With no rounds, one run that is compared with nothing.
@@ -51,6 +54,7 @@ impl<'a> Plan<'a> {
             times: Comparison::default(),
             runs: Vec::new(),
             removals: Vec::new(),
+            rolls: Vec::new(),
             idle_requests: None,
         };
         if let Some(recording) = &recording {
@@ -68,9 +72,12 @@ impl<'a> Plan<'a> {
 
     async fn run(&self, work: Work, is_last: bool, series: &mut Series) -> Result<()> {
         let (machines, options) = (series.machines, self.options);
-        let mut live = Live::run(work, machines, self.per_set, Audit::Metadata, options).await?;
+        let what = (work, self.owner);
+        let mut live = Live::run(what, machines, self.per_set, Audit::Metadata, options).await?;
+        let rolled = if work == Work::Roll { Some(live.roll().await?) } else { None };
         let run = live.measure(options).await?;
-        series.times.ours.push(run.seconds);
+        series.times.ours.push(rolled.map_or(run.seconds, |roll| roll.seconds));
+        series.rolls.extend(rolled);
         series.runs.push(run);
         if work == Work::Run {
             if is_last && machines == self.per_set {
@@ -81,6 +88,16 @@ impl<'a> Plan<'a> {
         live.end().await
     }
 
+    /// Requests of a program whose Machines all run.
+    pub(super) async fn settled(&self, machines: usize) -> Result<usize> {
+        println!("{machines} machines, {} of each owner: settled", self.per_set);
+        let (what, options) = ((Work::Run, self.owner), self.options);
+        let mut live = Live::run(what, machines, self.per_set, Audit::Metadata, options).await?;
+        let requests = live.idle_requests(options).await?;
+        live.end().await?;
+        Ok(requests)
+    }
+
     /// Runs the program for that, unless it was already.
     async fn recording(&mut self, work: Work) -> Result<Arc<Recording>> {
         if let Some((_, recording)) = self.recorded.as_ref().filter(|(what, _)| *what == work) {
@@ -88,8 +105,13 @@ impl<'a> Plan<'a> {
         }
         println!("  recording");
         let (machines, options) = (self.per_set, self.options);
-        let live = Live::run(work, machines, machines, Audit::Bodies, options).await?;
-        let recording = Arc::new(Recording::of(live.entries())?);
+        let what = (work, self.owner);
+        let mut live = Live::run(what, machines, machines, Audit::Bodies, options).await?;
+        let before = if work == Work::Roll { live.entries().len() } else { 0 };
+        if work == Work::Roll {
+            live.roll().await?;
+        }
+        let recording = Arc::new(Recording::of(live.entries(), before)?);
         live.end().await?;
         self.recorded = Some((work, Arc::clone(&recording)));
         Ok(recording)
@@ -101,13 +123,15 @@ impl<'a> Plan<'a> {
             None => self.best_concurrency(recording).await?,
         };
         self.concurrency = Some(concurrency);
-        replay(recording, machines / self.per_set, self.per_set, concurrency, self.options).await
+        let fleet = (machines / self.per_set, self.per_set);
+        replay(recording, self.owner, fleet, concurrency, self.options).await
     }
 
     async fn best_concurrency(&self, recording: &Recording) -> Result<usize> {
         let mut best = None;
         for concurrency in CONCURRENCIES {
-            let seconds = replay(recording, 1, self.per_set, concurrency, self.options).await?;
+            let fleet = (1, self.per_set);
+            let seconds = replay(recording, self.owner, fleet, concurrency, self.options).await?;
             if best.is_none_or(|(least, _)| seconds < least) {
                 best = Some((seconds, concurrency));
             }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use anyhow::{Context, Result};
-use machinist_api::resource::{MACHINE_SETS, NODES};
+use machinist_api::resource::{MACHINE_DEPLOYMENTS, MACHINE_SETS, NODES, Resource};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -40,18 +40,54 @@ impl Identity {
     }
 }
 
-pub(super) async fn create(
-    setup: &Bare,
-    sets: usize,
-    replicas: usize,
-) -> Result<HashMap<String, Identity>> {
-    let mut created = HashMap::new();
-    for number in 0..sets {
-        let path = MACHINE_SETS.collection_path(Some(&namespace(number)));
-        let answer = setup.send(Outgoing::create(path, &machine_set(number, replicas))).await?;
-        created.insert(name(number), Identity::read(&answer)?);
+/// What the Machines are created by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    MachineSet,
+    MachineDeployment,
+}
+
+impl Owner {
+    pub(super) fn resource(self) -> Resource {
+        match self {
+            Self::MachineSet => MACHINE_SETS,
+            Self::MachineDeployment => MACHINE_DEPLOYMENTS,
+        }
     }
-    Ok(created)
+
+    pub(super) async fn create(
+        self,
+        setup: &Bare,
+        sets: usize,
+        replicas: usize,
+    ) -> Result<HashMap<String, Identity>> {
+        let mut created = HashMap::new();
+        for number in 0..sets {
+            let path = self.resource().collection_path(Some(&namespace(number)));
+            let body = self.manifest(number, replicas);
+            let answer = setup.send(Outgoing::create(path, &body)).await?;
+            created.insert(name(number), Identity::read(&answer)?);
+        }
+        Ok(created)
+    }
+
+    pub(super) async fn change(self, setup: &Bare, sets: usize, body: &Value) -> Result<()> {
+        for number in 0..sets {
+            let path = self.resource().object_path(&namespace(number), &name(number));
+            setup.send(Outgoing::merge_patch(path, body)).await?;
+        }
+        Ok(())
+    }
+
+    fn manifest(self, number: usize, replicas: usize) -> Value {
+        let mut manifest = machine_set(number, replicas);
+        if self == Self::MachineDeployment {
+            manifest["kind"] = json!(self.resource().kind);
+            manifest["spec"]["strategy"] =
+                json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%"}});
+        }
+        manifest
+    }
 }
 
 pub(super) async fn create_namespaces(setup: &Bare, sets: usize) -> Result<()> {
@@ -61,13 +97,17 @@ pub(super) async fn create_namespaces(setup: &Bare, sets: usize) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn scale_to_nothing(setup: &Bare, sets: usize) -> Result<()> {
-    for number in 0..sets {
-        let path = MACHINE_SETS.object_path(&namespace(number), &name(number));
-        let body = json!({"spec": {"replicas": 0}});
-        setup.send(Outgoing::merge_patch(path, &body)).await?;
-    }
-    Ok(())
+/// Whether every Machine is of the newest template and available.
+pub(super) async fn have_rolled(setup: &Bare, replicas: usize) -> Result<bool> {
+    let all: Vec<Value> = setup.list(MACHINE_DEPLOYMENTS.collection_path(None)).await?;
+    let is_done = |deployment: &Value| {
+        let status = &deployment["status"];
+        status["observedGeneration"] == deployment["metadata"]["generation"]
+            && ["replicas", "updatedReplicas", "availableReplicas"]
+                .iter()
+                .all(|counter| status[counter] == json!(replicas))
+    };
+    Ok(all.iter().all(is_done))
 }
 
 /// All, and those that run.

@@ -6,7 +6,6 @@ use machinist_provider_sim::ENDPOINT_VARIABLE;
 use machinist_testbed::ownership;
 use machinist_testbed::world::WorldCloud;
 
-use super::live::Work;
 use crate::Options;
 use crate::bed::{self, Cluster};
 use crate::machinist::{Program, Role};
@@ -35,12 +34,9 @@ impl Stage {
         Ok(Self { cluster, cloud })
     }
 
-    pub(super) fn program(&self, work: Work, options: &Options) -> Result<Program> {
+    pub(super) fn program(&self, controllers: &str, options: &Options) -> Result<Program> {
         let role = Role {
-            flags: vec![
-                format!("--controllers={}", work.controllers()),
-                "--leader-elect=false".to_owned(),
-            ],
+            flags: vec![format!("--controllers={controllers}"), "--leader-elect=false".to_owned()],
             environment: vec![
                 ("KUBECONFIG", self.cluster.kubeconfig()),
                 (ENDPOINT_VARIABLE, self.cloud.endpoint.clone()),

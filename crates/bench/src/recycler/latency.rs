@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use kube::Client;
 use kube::client::Body;
 use machinist_api::resource::CORE_EVENTS;
+use machinist_testbed::audit::AuditEntry;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -65,10 +66,10 @@ async fn decision(window: &mut AuditWindow, event: &str) -> Result<(Timestamp, T
     let limit = Instant::now() + PATIENCE;
     loop {
         window.refresh()?;
-        let created = |entry: &&machinist_testbed::audit::AuditEntry| {
+        let created = |entry: &&AuditEntry| {
             entry.resource == CORE_EVENTS.plural && entry.verb == "create" && entry.name == event
         };
-        if let Some(created) = window.entries().find(created).map(|entry| entry.received) {
+        if let Some(created) = window.entries().iter().find(created).map(|entry| entry.received) {
             let reports = window.writes("machinist-recycler").filter(|entry| {
                 entry.name == QUICK && entry.subresource == "status" && entry.received > created
             });

@@ -16,7 +16,8 @@ impl World {
         let Some(aws) = &self.aws else { return Ok(()) };
         // Events about what has no namespace, such as Nodes.
         let events: Api<Event> = Api::namespaced(self.client.clone(), "default");
-        let about = |name: &str| ListParams::default().fields(&format!("involvedObject.name={name}"));
+        let about =
+            |name: &str| ListParams::default().fields(&format!("involvedObject.name={name}"));
         events.delete_collection(&at_once, &about(&self.namespace)).await?;
         let nodes: Api<Node> = Api::all(self.client.clone());
         for instance in aws.estate.instances().await? {
