@@ -22,6 +22,9 @@ use crate::cli::Logging;
 use crate::logging;
 use crate::terminal::{Printable, eprint, is_obeyed};
 
+/// What `--verbose` logs. Every write, to Kubernetes and to AWS, is an audit line.
+const VERBOSE: &str = "warn,machinist=debug,audit=info";
+
 pub(crate) fn main(
     arguments: &RecycleArguments,
     log: Logging,
@@ -29,7 +32,7 @@ pub(crate) fn main(
 ) -> anyhow::Result<()> {
     let arguments = &kaws::Surroundings::of_process().complete(arguments.clone())?;
     // These verbs print their results themselves.
-    logging::start(log, if arguments.verbose { "warn,machinist=debug" } else { "error" });
+    logging::start(log, if arguments.verbose { VERBOSE } else { "error" });
     super::block_on(tokio::runtime::Builder::new_current_thread(), async {
         match &arguments.command {
             RecycleCommand::Search(search) => search::main(arguments, search).await,
