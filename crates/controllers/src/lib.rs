@@ -25,6 +25,8 @@ pub mod platform;
 pub mod recycler;
 pub mod secrets;
 mod served;
+#[cfg(test)]
+mod test_process;
 
 use machinist_runtime::controller::declaration::Declaration;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 /// Durations of the controllers that manage Machines and drain Nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MachineTimings {
-    /// After this time a creation is reported as slow: Event `CreationTimedOut`, severity Warning of `Ready`. It
-    /// continues.
+    /// After this time a creation is reported as slow, by an Event and in the message of the condition `Ready`, whose
+    /// reason stays. It continues.
     pub creation: Duration,
     /// The poll interval for an instance that is created or terminated.
     pub poll: Duration,

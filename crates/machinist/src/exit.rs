@@ -1,11 +1,10 @@
 //! Exit codes, which scripts depend on: 0 success, or stopped by a signal as intended; 1 failure; 2 invalid flag, file
 //! or environment variable, nothing was done; 130 interrupted, running the command again resumes.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use crate::messages::RESUMABLE;
-use crate::terminal::escape_lines;
+use crate::terminal::{Printable, eprint};
 
 /// Marks a usage error. Prints nothing of its own.
 #[derive(Debug, thiserror::Error)]
@@ -27,12 +26,16 @@ pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
     let usage = error.downcast_ref::<Usage>().is_some();
     let stopped = error.downcast_ref::<Stopped>().is_some();
     // Without stderr the exit code is all there is.
-    drop(writeln!(std::io::stderr(), "machinist: {}", escape_lines(&text(&error))));
+    drop(eprint(&printed(&error)));
     match (usage, stopped) {
         (true, _) => ExitCode::from(2),
         (false, true) => ExitCode::from(130),
         (false, false) => ExitCode::FAILURE,
     }
+}
+
+fn printed(error: &anyhow::Error) -> Printable {
+    Printable::lines(&format!("machinist: {}\n", text(error)))
 }
 
 /// The chain of causes. Errors that print their source would repeat it.
@@ -53,6 +56,7 @@ mod tests {
     use anyhow::Context as _;
 
     use super::*;
+    use crate::terminal::tests::{HOSTILE, assert_harmless};
 
     #[derive(Debug, thiserror::Error)]
     #[error("file x: {0}")]
@@ -64,5 +68,11 @@ mod tests {
         let error = error.context("--flag").context(Usage).unwrap_err();
         assert!(error.is::<Usage>());
         assert_eq!(text(&error), "--flag: file x: not found");
+    }
+
+    #[test]
+    fn errors_do_not_control_the_terminal() {
+        assert_harmless(&printed(&usage(HOSTILE.to_owned())));
+        assert_harmless(&printed(&anyhow::anyhow!("no").context(HOSTILE)));
     }
 }

@@ -1,6 +1,8 @@
 //! The command line. [`cli`] has verbs and flags, [`verbs`] one module per verb, [`registry`] builds the controllers.
 //! [`Machinist`] wires providers to controllers; [`main`] uses the providers of this repository.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod annotator;
 #[cfg(feature = "aws")]
 mod aws;

@@ -1,7 +1,7 @@
 //! Log lines on stderr: text, or JSON with `--log-format json`.
 
 use std::fmt;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tracing::{Event, Subscriber};
@@ -12,7 +12,7 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::cli::{LogFormat, Logging};
-use crate::terminal::{escape, escape_json};
+use crate::terminal::{self, escape, escape_json};
 
 pub(crate) fn start(logging: Logging, default: &str) {
     // kube logs every failed request; the controllers log it too, with the object.
@@ -20,8 +20,8 @@ pub(crate) fn start(logging: Logging, default: &str) {
         .unwrap_or_else(|_| EnvFilter::new(format!("{default},kube_client=off,tower=off")));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(|| Counted(std::io::stderr()))
-        .with_ansi(std::io::stderr().is_terminal());
+        .with_writer(stderr)
+        .with_ansi(terminal::stderr_is_terminal());
     // An error means that a test started logging before.
     drop(match logging.log_format {
         LogFormat::Text => lines.fmt_fields(fields()).try_init(),
@@ -29,6 +29,11 @@ pub(crate) fn start(logging: Logging, default: &str) {
             lines.fmt_fields(JsonFields::new()).event_format(EscapedJson::new()).try_init()
         }
     });
+}
+
+#[expect(clippy::disallowed_methods, reason = "log lines are escaped below")]
+fn stderr() -> Counted {
+    Counted(std::io::stderr())
 }
 
 /// Message and fields of a text line. They quote clusters and clouds, so they are escaped, line breaks included.

@@ -20,7 +20,7 @@ use machinist_provider::capacity::Capacities;
 use machinist_provider::parts::Parts;
 use machinist_provider::provider::Providers;
 use machinist_provider::spec::SpecHalf;
-use machinist_runtime::controller::start::Registration;
+use machinist_runtime::controller::start::{Registration, Shared};
 
 use crate::annotator::{AnnotatorArguments, Source};
 use crate::cli::RunArguments;
@@ -72,21 +72,24 @@ impl Wiring {
     }
 
     fn machine(&self, machines: Machines) -> Registration {
-        let (wiring, timings) = (self.clone(), self.timings());
+        let wiring = self.clone();
         Registration::new(move |shared| {
-            let names = wiring.providers.iter().map(|provider| provider.name()).collect();
-            let rule = PlatformRule::new(shared, wiring.platform, names);
-            rule.start();
-            let flags = wiring.arguments;
-            let settings = machine::Settings {
-                clouds: Clouds::new(&wiring.providers, &parts::of(shared, &timings)).under(rule),
-                cluster_id: flags.machines.cluster_id.map(Arc::from),
-                secrets: flags.annotator.secrets(),
-                migration: flags.annotator.migration(),
-                timings,
-            };
-            MachineController::new(shared, machines, settings)
+            MachineController::new(shared, machines, wiring.machine_settings(shared))
         })
+    }
+
+    fn machine_settings(&self, shared: &Arc<Shared>) -> machine::Settings {
+        let names = self.providers.iter().map(|provider| provider.name()).collect();
+        let rule = PlatformRule::new(shared, self.platform.clone(), names);
+        rule.start();
+        let (flags, timings) = (&self.arguments, self.timings());
+        machine::Settings {
+            clouds: Clouds::new(&self.providers, &parts::of(shared, &timings)).under(rule),
+            cluster_id: flags.machines.cluster_id.as_deref().map(Arc::from),
+            secrets: flags.annotator.secrets(),
+            migration: flags.annotator.migration(),
+            timings,
+        }
     }
 
     fn machine_set(&self, sets: MachineSets, machines: Machines) -> Registration {
@@ -156,12 +159,23 @@ fn capacities(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use machinist_runtime::cache::Scope;
+    use machinist_runtime::clock::SystemClock;
+    use machinist_runtime::cluster::Cluster;
+    use machinist_runtime::manager::{Manager, Options};
+    use machinist_runtime::timings::Timings;
+
     use super::*;
 
+    fn wiring(flags: &[&str]) -> Wiring {
+        let (providers, platform) = (Providers::default(), Choice::NoProvider);
+        Wiring { arguments: RunArguments::parse(flags).unwrap(), providers, platform }
+    }
+
     fn names(list: &[&str]) -> Result<Vec<&'static str>, String> {
-        let arguments = RunArguments::parse(&["--controllers", &list.join(",")]).unwrap();
-        let (providers, platform) = (Providers::default(), Choice::Auto);
-        let selected = Wiring { arguments, providers, platform }.select()?;
+        let selected = wiring(&["--controllers", &list.join(",")]).select()?;
         Ok(selected.iter().map(|controller| controller.declaration.name).collect())
     }
 
@@ -171,5 +185,34 @@ mod tests {
         let declared: Vec<_> = DECLARATIONS.iter().map(|one| one.name).collect();
         assert_eq!(names(&["all"]), Ok(declared));
         assert!(names(&["annotator", "x"]).unwrap_err().contains("valid names are all, annotator"));
+    }
+    #[tokio::test]
+    async fn flags_reach_the_machine_controller() {
+        let options = Options {
+            scope: Scope::All,
+            leader_elect: None,
+            lease_namespace: "ns".to_owned(),
+            take_over: false,
+            identity: "test".to_owned(),
+            workers: HashMap::new(),
+            dry_run: false,
+            metrics_address: "0".to_owned(),
+            secure_metrics: None,
+            health_address: "0".to_owned(),
+        };
+        let timings = Timings::default();
+        let (cluster, clock) = (Cluster::absent(&timings).unwrap(), Arc::new(SystemClock));
+        let process = Manager::new(cluster, None, options, clock, timings);
+        let settings = |flags: &[&str]| wiring(flags).machine_settings(process.shared());
+        assert_eq!(settings(&[]).timings, MachineTimings::default());
+        assert_eq!(settings(&[]).cluster_id, None);
+        let flags = ["--drain-timeout=30m", "--cluster-id=c", "--time-scale=0.5"];
+        let (expected, half) = (Duration::from_mins(30), MachineTimings::default().scaled(0.5));
+        let settings = settings(&flags);
+        assert_eq!(settings.timings.drain, Some(expected), "it is not scaled");
+        assert_eq!(settings.timings, MachineTimings { drain: Some(expected), ..half });
+        assert_eq!(settings.cluster_id.as_deref(), Some("c"));
+        let never = wiring(&["--drain-timeout=never"]).timings();
+        assert_eq!(never.drain, None);
     }
 }

@@ -1,8 +1,82 @@
 //! Text for terminals. What clusters, clouds and files say may have control characters, which a terminal obeys, and
-//! marks that reorder text. They are shown as in a Rust string: `\u{1b}`. All text that is printed or logged passes
-//! here, apart from manifests, which are data; in JSON they are escaped by its own rules.
+//! marks that reorder text. They are shown as in a Rust string: `\u{1b}`; in JSON they are escaped by its own rules.
+//!
+//! Everything that is printed is a [`Printable`]: clippy allows nothing else to write to stdout or stderr. Log lines
+//! are escaped in `logging`.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, IsTerminal as _, Write as _};
+
+/// Text whose origin cannot control the terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Printable(String);
+
+impl Printable {
+    /// Text of several lines.
+    pub(crate) fn lines(text: &str) -> Self {
+        Self(escape_lines(text))
+    }
+
+    pub(crate) fn json(json: &str) -> Self {
+        Self(escape_json(json))
+    }
+
+    /// Data for other programs, such as a manifest, of which every byte stays.
+    pub(crate) fn data(data: String) -> Self {
+        Self(data)
+    }
+
+    /// Lines in the place of the last `former` ones. Line wrap is off meanwhile, so that the terminal cuts long lines.
+    pub(crate) fn in_place_of<'a>(former: usize, lines: impl Iterator<Item = &'a str>) -> Self {
+        let mut text = String::from("\x1b[?7l");
+        if former > 0 {
+            text.extend(["\x1b[", &former.to_string(), "A"]);
+        }
+        for line in lines {
+            text.extend(["\r", &escape(line), "\x1b[K\n"]);
+        }
+        text.push_str("\x1b[J\x1b[?7h");
+        Self(text)
+    }
+}
+
+impl fmt::Display for Printable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one place that prints")]
+pub(crate) fn print(text: &Printable) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.0.as_bytes())?;
+    stdout.flush()
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one place that prints")]
+pub(crate) fn eprint(text: &Printable) -> io::Result<()> {
+    io::stderr().write_all(text.0.as_bytes())
+}
+
+#[cfg(feature = "playground")]
+#[expect(clippy::disallowed_methods, reason = "nothing is written")]
+pub(crate) fn stdout_is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+#[expect(clippy::disallowed_methods, reason = "nothing is written")]
+pub(crate) fn stderr_is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Rows and columns of stdout, unless it is no terminal, or one that does not say it.
+#[cfg(feature = "playground")]
+#[expect(clippy::disallowed_methods, reason = "nothing is written")]
+pub(crate) fn size() -> Option<[u16; 2]> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some([size.ws_row, size.ws_col]).filter(|size| !size.contains(&0))
+}
 
 /// Text for a part of a line: line breaks and tabs are escaped, too.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
@@ -21,7 +95,7 @@ pub(crate) fn escape(text: &str) -> Cow<'_, str> {
 }
 
 /// Text of several lines.
-pub(crate) fn escape_lines(text: &str) -> String {
+fn escape_lines(text: &str) -> String {
     text.split('\n').map(escape).collect::<Vec<_>>().join("\n")
 }
 
@@ -56,6 +130,13 @@ pub(crate) mod tests {
     pub(crate) const HOSTILE: &str =
         "a\x1b[2J\x1b]0;t\x07b\u{9b}1Ac\rd\x7fe\u{202e}f\u{2066}g\u{85}h\ti\nj\0";
 
+    /// Asserts that a terminal shows this text, which has the hostile one in it, and obeys none of it.
+    pub(crate) fn assert_harmless(text: &Printable) {
+        let Printable(text) = text;
+        assert!(!text.contains(|letter| is_obeyed(letter) && letter != '\n'), "{text:?}");
+        assert!(text.contains("[2J"), "the text is missing: {text:?}");
+    }
+
     #[test]
     fn what_a_terminal_would_obey_is_shown() {
         assert_eq!(
@@ -71,6 +152,23 @@ pub(crate) mod tests {
     fn escaping_twice_is_escaping_once() {
         let once = escape(HOSTILE).into_owned();
         assert_eq!(escape(&once), once);
+    }
+
+    #[test]
+    fn lines_are_printed_in_place_of_others_and_cannot_move_the_cursor() {
+        let Printable(first) = Printable::in_place_of(0, ["a", HOSTILE].into_iter());
+        assert!(first.starts_with("\x1b[?7l\ra\x1b[K\n\ra\\u{1b}[2J"), "{first:?}");
+        let Printable(second) = Printable::in_place_of(2, [HOSTILE].into_iter());
+        let text = second.strip_prefix("\x1b[?7l\x1b[2A\r").unwrap();
+        let text = text.strip_suffix("\x1b[K\n\x1b[J\x1b[?7h").unwrap();
+        assert_harmless(&Printable(text.to_owned()));
+    }
+
+    #[test]
+    fn data_is_not_changed() {
+        assert_eq!(Printable::data(HOSTILE.to_owned()).to_string(), HOSTILE);
+        assert_harmless(&Printable::lines(HOSTILE));
+        assert_harmless(&Printable::json(&serde_json::to_string(HOSTILE).unwrap()));
     }
 
     #[test]

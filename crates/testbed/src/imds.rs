@@ -2,7 +2,6 @@
 //! valid token, 403 to a forwarded request, 404 for a notice until a test announces it.
 
 use std::collections::{HashMap, VecDeque};
-use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,12 +11,11 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
+
+use crate::http::serve;
 
 pub const TOKEN: &str = "/latest/api/token";
 pub const INSTANCE_ACTION: &str = "/latest/meta-data/spot/instance-action";
@@ -58,7 +56,10 @@ impl Imds {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let state = Arc::<Mutex<State>>::default();
-        let server = tokio::spawn(serve(listener, state.clone()));
+        let answering = state.clone();
+        let server = tokio::spawn(serve(listener, move |request| {
+            std::future::ready(answering.lock().answer(&request))
+        }));
         Ok(Self { address, state, server })
     }
 
@@ -114,25 +115,6 @@ impl Imds {
 impl Drop for Imds {
     fn drop(&mut self) {
         self.server.abort();
-    }
-}
-
-async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
-    let mut connections = JoinSet::new();
-    while let Ok((stream, _)) = listener.accept().await {
-        let state = state.clone();
-        connections.spawn(async move {
-            let answer = |request| {
-                let answer = state.lock().answer(&request);
-                async move { Ok::<_, Infallible>(answer) }
-            };
-            let connection =
-                http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer));
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection to the metadata service ended early");
-            }
-        });
-        while connections.try_join_next().is_some() {}
     }
 }
 

@@ -22,6 +22,7 @@ pub mod poll;
 pub mod process;
 pub mod scenarios;
 pub mod service_account;
+pub mod stub;
 pub mod world;
 
 pub use world::World;

@@ -44,6 +44,13 @@ impl Clouds {
         Self { by_name: HashMap::new(), providers, rule: None }
     }
 
+    /// Uses this cloud for the specs of all providers.
+    #[cfg(test)]
+    pub(crate) fn calling(providers: Providers, cloud: &Arc<dyn Cloud>) -> Self {
+        let clouds = providers.iter().map(|provider| (provider.name(), Arc::clone(cloud)));
+        Self { by_name: clouds.collect(), ..Self::without_calls(providers) }
+    }
+
     /// Uses only providers that the rule admits.
     #[must_use]
     pub fn under(mut self, rule: Arc<PlatformRule>) -> Self {

@@ -26,6 +26,8 @@ mod report;
 #[cfg(test)]
 pub(crate) mod samples;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 mod triggers;
 
 use std::collections::HashMap;

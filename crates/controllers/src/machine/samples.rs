@@ -24,7 +24,7 @@ use crate::served::Field;
 
 /// Reads a spec with a zone; everything else is invalid.
 #[derive(Debug)]
-struct Zones;
+pub(super) struct Zones;
 
 impl SpecHalf for Zones {
     fn shape(&self, spec: &RawValue) -> Result<Shape, SpecError> {

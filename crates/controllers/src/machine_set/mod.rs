@@ -25,6 +25,8 @@ mod report;
 mod samples;
 pub(crate) mod selector;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

@@ -157,3 +157,6 @@ fn ready(controller: &MachineSetController, machine: &Machine) -> Option<ReadySi
     let same = node_ref.uid.0.is_empty() || node_ref.uid == node.meta.uid;
     (same && node.is_ready()).then_some(node.readiness.since)
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,7 @@ use crate::kinds::{Machine, MachineSetState, MachineSets, Machines};
 use crate::served::Field;
 
 #[derive(Debug)]
-struct Unread;
+pub(super) struct Unread;
 
 impl SpecHalf for Unread {
     fn shape(&self, _: &RawValue) -> Result<Shape, SpecError> {

@@ -1,1 +1,2 @@
 pub(super) mod cloud;
+mod release;

@@ -1,10 +1,9 @@
 //! `machinist crds`: the CustomResourceDefinitions for clusters other than OpenShift.
 
-use std::io::Write;
+use crate::terminal::{self, Printable};
 
 pub(crate) fn main() -> anyhow::Result<()> {
-    std::io::stdout().write_all(yaml()?.as_bytes())?;
-    Ok(())
+    Ok(terminal::print(&Printable::data(yaml()?))?)
 }
 
 /// All definitions as one YAML stream.

@@ -1,6 +1,6 @@
 //! One module per verb.
 
-use std::io::Write;
+use crate::terminal::{self, Printable};
 
 pub(crate) mod annotate;
 pub(crate) mod catalogue;
@@ -25,9 +25,8 @@ fn block_on(
 }
 
 /// Prints to stdout. A reader that closes the pipe early, such as `head`, is not an error.
-fn print(text: &str) -> std::io::Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+fn print(text: &Printable) -> std::io::Result<()> {
+    match terminal::print(text) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }

@@ -4,6 +4,7 @@ use machinist_provider::provider::Providers;
 use serde::Serialize;
 
 use crate::cli::{VersionArguments, VersionFormat};
+use crate::terminal::Printable;
 
 /// Features that add something to the binary, and whether this build has them.
 const FEATURES: [(&str, bool); 2] =
@@ -29,7 +30,7 @@ pub(crate) fn main(arguments: VersionArguments, providers: &Providers) -> anyhow
         VersionFormat::Text => text(&build),
         VersionFormat::Json => serde_json::to_string_pretty(&build)? + "\n",
     };
-    Ok(super::print(&text)?)
+    Ok(super::print(&Printable::lines(&text))?)
 }
 
 fn text(build: &Build) -> String {

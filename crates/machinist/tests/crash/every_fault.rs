@@ -18,6 +18,7 @@ pub(crate) async fn shared() -> &'static ControlPlane {
     SHARED.get_or_init(control_plane).await
 }
 
+#[expect(clippy::disallowed_methods, reason = "the log of a test quotes no cluster but its own")]
 async fn control_plane() -> ControlPlane {
     // Each run is logged with RUST_LOG=machinist_testbed=info
     let lines = tracing_subscriber::fmt().with_writer(std::io::stderr);

@@ -17,11 +17,12 @@ use crate::cluster::Cluster;
 use crate::timings::Timings;
 use crate::user_agent::UserAgent;
 
-/// An API server that knows the tokens `scraper` and `stranger`.
+/// An API server that accepts the tokens `scraper`, `stranger` and `denied`, and knows the owner of `revoked`.
 #[derive(Default)]
 struct Api {
     requests: AtomicU32,
     is_down: AtomicBool,
+    is_silent: AtomicBool,
 }
 
 impl Api {
@@ -33,17 +34,21 @@ impl Api {
         let spec = &question["spec"];
         let status = if question["kind"] == "TokenReview" {
             match spec["token"].as_str() {
-                Some(name @ ("scraper" | "stranger")) => json!({
+                Some(name @ ("scraper" | "stranger" | "denied")) => json!({
                     "authenticated": true,
-                    "user": {"username": name, "groups": ["g"], "extra": {"e": ["x"]}},
+                    "user": {"username": name, "uid": "u", "groups": ["g"], "extra": {"e": ["x"]}},
                 }),
+                Some("revoked") => json!({"user": {"username": "scraper", "uid": "u"}}),
                 _ => json!({"error": "[invalid bearer token]"}),
             }
         } else {
             let path = json!({"path": "/metrics", "verb": "get"});
             assert_eq!(spec["nonResourceAttributes"], path);
             assert_eq!((&spec["groups"], &spec["extra"]), (&json!(["g"]), &json!({"e": ["x"]})));
-            json!({"allowed": spec["user"] == "scraper"})
+            assert_eq!(spec["uid"], "u");
+            // One authorizer allows it, another one denies it.
+            let denied = spec["user"] == "denied";
+            json!({"allowed": denied || spec["user"] == "scraper", "denied": denied})
         };
         (201, json!({"kind": question["kind"], "spec": spec, "status": status}))
     }
@@ -66,6 +71,10 @@ fn fixture() -> Fixture {
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
         let server = Arc::clone(&server);
         async move {
+            if server.is_silent.load(Ordering::Relaxed) {
+                server.requests.fetch_add(1, Ordering::Relaxed);
+                return std::future::pending().await;
+            }
             let body = request.into_body().collect().await.expect("a body").to_bytes();
             let (code, answer) = server.answer(&serde_json::from_slice(&body).expect("JSON"));
             let answer = Body::from(answer.to_string());
@@ -105,7 +114,9 @@ async fn only_an_allowed_user_gets_the_metrics() {
     assert_eq!(fixture.get("/metrics", Some("bearer  scraper")).await.0, 200);
     let (code, body) = fixture.get("/metrics", Some("Bearer stranger")).await;
     assert!(code == 403 && body.contains("user stranger may not get /metrics"), "{code}: {body}");
+    assert_eq!(fixture.get("/metrics", Some("Bearer denied")).await.0, 403);
     assert_eq!(fixture.get("/metrics", Some("Bearer invented")).await.0, 401);
+    assert_eq!(fixture.get("/metrics", Some("Bearer revoked")).await.0, 401);
     assert_eq!(fixture.get("/unknown", Some("Bearer invented")).await.0, 401);
     assert_eq!(fixture.get("/unknown", Some("Bearer scraper")).await.0, 404);
 }
@@ -133,8 +144,85 @@ async fn reviews_are_used_again_for_a_while() {
         }
     }
     fixture.clock.advance(ttl);
-    assert_eq!(fixture.get("/metrics", Some("Bearer scraper")).await.0, 200);
-    assert_eq!(fixture.api.requests(), 2);
+    for (token, code) in [("scraper", 200), ("stranger", 403)] {
+        assert_eq!(fixture.get("/metrics", Some(&format!("Bearer {token}"))).await.0, code);
+        assert_eq!(fixture.api.requests(), 2, "{token}");
+    }
+}
+
+/// More of them than are sent at once.
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_hangs_is_not_waited_for() {
+    let fixture = fixture();
+    fixture.api.is_silent.store(true, Ordering::Relaxed);
+    let (start, limit) = (tokio::time::Instant::now(), Timings::default().server.review);
+    let tokens = (0..3 * MAX_CONCURRENT_REVIEWS).map(|number| format!("Bearer token-{number}"));
+    let answers = tokens.map(|token| {
+        let fixture = &fixture;
+        async move { fixture.get("/metrics", Some(&token)).await.0 }
+    });
+    let mut answers = std::pin::pin!(futures::future::join_all(answers));
+    assert!(tokio::time::timeout(limit / 2, answers.as_mut()).await.is_err());
+    assert_eq!(usize::try_from(fixture.api.requests()).unwrap(), MAX_CONCURRENT_REVIEWS);
+    let answers = answers.await;
+    assert!(answers.iter().all(|code| *code == 503), "{answers:?}");
+    assert!(start.elapsed() < limit + limit / 10, "{:?}", start.elapsed());
+}
+
+/// Keeps what is logged, with all fields.
+#[derive(Clone, Default)]
+struct Logged(Arc<Mutex<String>>);
+
+impl tracing::Subscriber for Logged {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, span: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        span.record(&mut self.clone());
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, values: &tracing::span::Record<'_>) {
+        values.record(&mut self.clone());
+    }
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut self.clone());
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+impl tracing::field::Visit for Logged {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        let mut text = self.0.lock();
+        text.extend([field.name(), "=", &format!("{value:?}"), " "]);
+    }
+}
+
+#[tokio::test]
+async fn no_token_is_logged_whatever_the_answer() {
+    let logged = Logged::default();
+    let guard = tracing::subscriber::set_default(logged.clone());
+    let fixture = fixture();
+    for down in [false, true] {
+        fixture.api.is_down.store(down, Ordering::Relaxed);
+        fixture.clock.advance(Duration::from_secs(3600));
+        for token in ["scraper", "stranger", "t0ken-unknown"] {
+            fixture.get("/metrics", Some(&format!("Bearer {token}"))).await;
+        }
+    }
+    drop(guard);
+    let logged = logged.0.lock();
+    assert!(logged.contains("etcd"), "the failed review is logged: {logged}");
+    for token in ["scraper", "stranger", "t0ken"] {
+        assert!(!logged.contains(token), "{logged}");
+    }
 }
 
 #[tokio::test]

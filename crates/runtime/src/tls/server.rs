@@ -21,7 +21,7 @@ use tower::ServiceExt as _;
 use super::Certificate;
 use crate::timings::ServerTimings;
 
-const MAX_CONNECTIONS: usize = 100;
+pub(super) const MAX_CONNECTIONS: usize = 100;
 /// Enough for the header of a request with a large token.
 const BUFFER: usize = 64 << 10;
 /// After accepting failed, for example because all file descriptors are in use.

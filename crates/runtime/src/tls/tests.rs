@@ -2,6 +2,8 @@ use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::routing::get;
@@ -11,6 +13,7 @@ use rustls::SupportedProtocolVersion;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
 use super::*;
 use crate::clock::ManualClock;
@@ -21,19 +24,28 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const ALERT_LEN: usize = 7;
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// An HTTPS server that answers `/` with its certificate.
+/// An HTTPS server that answers `/` with its certificate, and `/slow` when it is notified.
 struct Fixture {
     address: SocketAddr,
     tasks: Tasks,
+    begun: Arc<Notify>,
+    go: Arc<Notify>,
 }
 
 impl Fixture {
     async fn start(certificate: Certificate, timings: ServerTimings) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, tasks) = (listener.local_addr().unwrap(), Tasks::default());
-        let routes = axum::Router::new().route("/", get(|| async { "hello" }));
+        let (begun, go) = (Arc::<Notify>::default(), Arc::<Notify>::default());
+        let gate = [&begun, &go].map(Arc::clone);
+        let slow = get(async move || {
+            gate[0].notify_one();
+            gate[1].notified().await;
+            "hello"
+        });
+        let routes = axum::Router::new().route("/", get(|| async { "hello" })).route("/slow", slow);
         tasks.spawn("server", serve(listener, certificate, routes, timings, tasks.stopping()));
-        Self { address, tasks }
+        Self { address, tasks, begun, go }
     }
 
     async fn self_signed(timings: ServerTimings) -> Self {
@@ -125,9 +137,45 @@ async fn slow_clients_are_disconnected() {
     let mut stream = https::connect(server.address, rustls::ALL_VERSIONS).await.unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\nHost:").await.unwrap();
     let mut received = String::new();
-    let read = tokio::time::timeout(PATIENCE, stream.read_to_string(&mut received)).await;
+    // Without a limit of ours, hyper's is 30 s.
+    let soon = Duration::from_secs(20);
+    let read = tokio::time::timeout(soon, stream.read_to_string(&mut received)).await;
     drop(read.expect("an incomplete request is not waited for"));
     assert!(!received.contains("hello"), "{received}");
+}
+
+#[tokio::test]
+async fn a_request_in_progress_is_answered_although_the_server_stops() {
+    let server = Fixture::self_signed(ServerTimings::default()).await;
+    let request = https::get(server.address, "/slow", None);
+    let closed = async || {
+        anyhow::ensure!(TcpStream::connect(server.address).await.is_err());
+        Ok(())
+    };
+    let answering = async {
+        poll::eventually(PATIENCE, "no new connections", closed).await.unwrap();
+        server.go.notify_one();
+    };
+    let stopping = async {
+        server.begun.notified().await;
+        tokio::join!(server.tasks.stop(), answering)
+    };
+    let all = async { tokio::join!(request, stopping) };
+    let (answer, _) = tokio::time::timeout(PATIENCE, all).await.expect("it stops");
+    assert_eq!(answer.unwrap().code, 200);
+}
+
+#[tokio::test]
+async fn connections_are_limited_and_wait_for_others_to_end() {
+    let server = Fixture::self_signed(ServerTimings::default()).await;
+    let silent = (0..server::MAX_CONNECTIONS).map(|_| TcpStream::connect(server.address));
+    let mut silent = futures::future::try_join_all(silent).await.unwrap();
+    let mut next = pin!(https::get(server.address, "/", None));
+    let soon = Duration::from_millis(300);
+    assert!(tokio::time::timeout(soon, next.as_mut()).await.is_err(), "all are in use");
+    silent.pop();
+    let answer = tokio::time::timeout(PATIENCE, next).await.expect("one has ended");
+    assert_eq!(answer.unwrap().code, 200);
 }
 
 /// Writes a new pair into a folder of this name below `root`.
@@ -157,7 +205,7 @@ fn mounted() -> TempDir {
 
 #[tokio::test]
 async fn serves_a_replaced_certificate_without_a_failed_request() {
-    let (root, clock) = (mounted(), std::sync::Arc::new(ManualClock::default()));
+    let (root, clock) = (mounted(), Arc::new(ManualClock::default()));
     let certificate = Certificate::of_files(root.path(), clock.clone(), INTERVAL).await.unwrap();
     let server = Fixture::start(certificate, ServerTimings::default()).await;
     let before = server.get().await.certificate;
@@ -181,7 +229,7 @@ async fn serves_a_replaced_certificate_without_a_failed_request() {
 
 #[tokio::test]
 async fn previous_certificate_is_served_until_the_files_fit() {
-    let (root, clock) = (mounted(), std::sync::Arc::new(ManualClock::default()));
+    let (root, clock) = (mounted(), Arc::new(ManualClock::default()));
     let certificate = Certificate::of_files(root.path(), clock.clone(), INTERVAL).await.unwrap();
     let server = Fixture::start(certificate, ServerTimings::default()).await;
     let before = server.get().await.certificate;
@@ -206,7 +254,7 @@ async fn previous_certificate_is_served_until_the_files_fit() {
 
 #[tokio::test]
 async fn unusable_files_are_named() {
-    let (root, clock) = (mounted(), std::sync::Arc::new(ManualClock::default()));
+    let (root, clock) = (mounted(), Arc::new(ManualClock::default()));
     let error = async |content: Option<&str>| {
         let file = root.path().join("..1/tls.crt");
         match content {

@@ -1,7 +1,11 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use machinist_runtime::clock::ManualClock;
+
+use super::super::{samples, tests};
 use super::*;
+use crate::test_process;
 
 fn failure(message: String) -> Failure {
     Failure { category: Category::Unavailable, retry: Retry::Backoff, message }
@@ -43,4 +47,23 @@ async fn starts_nothing_after_a_failure_and_waits_for_what_was_started() {
     assert_eq!((most.get(), running.get()), (4, 0));
     // Number 20 takes three seconds, in which each of the other three may start up to three more.
     assert!((21..=33).contains(&writes.len()), "{} were started", writes.len());
+}
+
+#[tokio::test]
+async fn pauses_after_refused_claims_double() {
+    let clock = Arc::<ManualClock>::default();
+    let (controller, shared) = (tests::controller(&clock), test_process::shared(None, &clock));
+    let machine = samples::machine("m", &json!({}));
+    let set = samples::snapshot(samples::view(&samples::set(), Vec::new())).meta;
+    let (plan, writer) = (Plan::List, test_process::writer(&shared));
+    let executor = Executor { controller: &controller, set: &set, plan: &plan, writer: &writer };
+    let pauses = [(); 4].map(|()| {
+        let now = controller.clock.uptime();
+        executor.skip_after(&failure("forbidden".to_owned()), &machine.meta);
+        let claims = controller.failed_claims.lock();
+        let pause = claims.get(&machine.meta.uid, now).unwrap().retry_at.saturating_sub(now);
+        clock.advance(pause);
+        pause.as_secs()
+    });
+    assert_eq!(pauses, [2, 4, 8, 16]);
 }

@@ -9,7 +9,6 @@ mod machine_sets;
 mod messages;
 mod printed;
 
-use std::io::Write;
 use std::num::NonZeroUsize;
 
 use anyhow::{Context, bail};
@@ -27,7 +26,7 @@ use crate::exit::{self, Usage};
 use crate::manifests::input::{self, Input};
 use crate::manifests::node::Node;
 use crate::manifests::stream::{self, Document, Notation};
-use crate::terminal::escape_lines;
+use crate::terminal::{Printable, eprint};
 
 const SHARE: usize = 32;
 
@@ -49,15 +48,12 @@ pub(crate) fn main(arguments: &AnnotateArguments) -> anyhow::Result<()> {
             annotate(&|shape| answers.capacity(shape))
         }
     };
-    let mut stderr = std::io::stderr().lock();
-    for note in &result.notes {
-        // Without stderr the exit code is all there is.
-        drop(writeln!(stderr, "machinist: {}", escape_lines(note)));
-    }
+    // Without stderr the exit code is all there is.
+    drop(eprint(&result.printed_notes()));
     if result.bad > 0 {
         return Err(exit::usage(messages::unreadable(result.bad)));
     }
-    super::print(&result.text)?;
+    super::print(&Printable::data(result.text))?;
     if result.unknown > 0 {
         bail!(messages::unknown_types(result.unknown));
     }
@@ -70,6 +66,14 @@ struct Annotated {
     notes: Vec<String>,
     unknown: usize,
     bad: usize,
+}
+
+impl Annotated {
+    /// They quote the manifests.
+    fn printed_notes(&self) -> Printable {
+        let lines = self.notes.iter().map(|note| format!("machinist: {note}\n"));
+        Printable::lines(&lines.collect::<String>())
+    }
 }
 
 fn annotate(

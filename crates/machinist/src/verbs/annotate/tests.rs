@@ -2,8 +2,10 @@
 
 use machinist_domain::capacity_annotations::Families;
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
+use crate::terminal::tests::{HOSTILE, assert_harmless};
 
 fn known(shape: &Shape) -> Option<Capacity> {
     catalogue::capacity(&shape.instance_type)
@@ -385,6 +387,22 @@ fn refuses_a_document_that_is_too_deep_for_the_stack() {
     }
     let deep = format!("x: {}{}", "[".repeat(60), "]".repeat(60));
     assert_eq!(run(&[&deep], None, OPENSHIFT).bad, 0);
+}
+
+#[test]
+fn notes_about_hostile_manifests_do_not_control_the_terminal() {
+    let set = json!({
+        "apiVersion": "machine.openshift.io/v1beta1", "kind": "MachineSet",
+        "metadata": {"name": HOSTILE},
+        "spec": {"template": {"spec": {"providerSpec": {"value": {"instanceType": HOSTILE}}}}},
+    });
+    let result = run(&[&Printable::json(&set.to_string()).to_string()], None, OPENSHIFT);
+    assert_eq!((result.bad, result.unknown), (0, 1), "{:?}", result.notes);
+    assert_harmless(&result.printed_notes());
+    let file = Input { name: HOSTILE.to_owned(), text: HOSTILE.to_owned() };
+    let result = annotate(&[file], None, OPENSHIFT, &known);
+    assert_eq!(result.bad, 1);
+    assert_harmless(&result.printed_notes());
 }
 
 /// In every notation and format; files of others are in it, too.

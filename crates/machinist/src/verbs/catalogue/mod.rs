@@ -8,11 +8,12 @@ use anyhow::ensure;
 use machinist_aws_spec::{InstanceType, catalogue};
 
 use crate::cli::{CatalogueArguments, ListFormat};
+use crate::terminal::Printable;
 
 pub(crate) fn main(arguments: &CatalogueArguments) -> anyhow::Result<()> {
     #[cfg(feature = "aws")]
     if arguments.generate {
-        return Ok(super::print(&generated()?)?);
+        return Ok(super::print(&Printable::data(generated()?))?);
     }
     let patterns = &arguments.patterns;
     let found = matching(patterns);
@@ -28,7 +29,7 @@ pub(crate) fn main(arguments: &CatalogueArguments) -> anyhow::Result<()> {
         ListFormat::Yaml => serde_saphyr::to_string(&shown)?,
     };
     if !found.is_empty() {
-        super::print(&text)?;
+        super::print(&Printable::lines(&text))?;
     }
     let is_met =
         |pattern: &&String| found.iter().any(|entry| pattern::matches(pattern, &entry.name));

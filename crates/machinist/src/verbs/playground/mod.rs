@@ -7,7 +7,6 @@ mod messages;
 mod samples;
 mod view;
 
-use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -18,7 +17,6 @@ use kube::{Api, ResourceExt as _};
 use machinist_api::machine_set::MachineSet;
 use machinist_control_plane::ControlPlane;
 use machinist_runtime::shutdown;
-use rustix::termios::{Winsize, tcgetwinsize};
 use tokio_util::sync::CancellationToken;
 
 use self::fleet::Fleet;
@@ -27,7 +25,7 @@ use self::view::Row;
 use crate::cli::{Logging, PlaygroundArguments, RunArguments};
 use crate::exit;
 use crate::logging;
-use crate::terminal::escape_lines;
+use crate::terminal::{self, Printable};
 use crate::verbs::{crds, run};
 
 const NAMESPACE: &str = "default";
@@ -116,22 +114,24 @@ async fn watch(
 ) -> anyhow::Result<()> {
     let mut shown = String::new();
     let mut logged = logging::writes();
-    let terminal = std::io::stdout().is_terminal();
+    let terminal = terminal::stdout_is_terminal();
     while !stop.is_cancelled() {
         // Errors are expected while the API server stops.
         if let (Ok(rows), Ok(machines)) = (rows(sets).await, fleet.table(terminal).await) {
             let mut tables = format!("{}\n\n{machines}", view::tables(&rows));
-            if let Some(Winsize { ws_row, ws_col, .. }) = size() {
-                tables = view::fit(&format!("{tables}\n\n{export}"), ws_row, ws_col);
+            if let Some([rows, columns]) = terminal::size() {
+                tables = view::fit(&format!("{tables}\n\n{export}"), rows, columns);
             }
             if tables != shown {
                 // Overwrites the old tables, unless there are log lines below them.
                 let writes = logging::writes();
                 let has_logs = std::mem::replace(&mut logged, writes) != writes;
                 if terminal && !shown.is_empty() && !has_logs {
-                    write!(std::io::stdout(), "\x1b[{}A\x1b[J", shown.lines().count())?;
+                    let former = shown.lines().count();
+                    terminal::print(&Printable::in_place_of(former, tables.lines()))?;
+                } else {
+                    print(&tables)?;
                 }
-                print(&tables)?;
                 shown = tables;
             }
         }
@@ -139,11 +139,6 @@ async fn watch(
         stop.run_until_cancelled(pause).await;
     }
     Ok(())
-}
-
-/// Unless output is no terminal, or one that does not say it.
-fn size() -> Option<Winsize> {
-    tcgetwinsize(std::io::stdout()).ok().filter(|size| size.ws_row > 0 && size.ws_col > 0)
 }
 
 async fn rows(sets: &Api<MachineSet>) -> anyhow::Result<Vec<Row>> {
@@ -169,6 +164,26 @@ fn run_arguments(control_plane: &ControlPlane) -> anyhow::Result<RunArguments> {
 }
 
 fn print(text: &str) -> anyhow::Result<()> {
-    writeln!(std::io::stdout(), "{}", escape_lines(text))?;
-    Ok(())
+    Ok(terminal::print(&with_end(text))?)
+}
+
+fn with_end(text: &str) -> Printable {
+    Printable::lines(&format!("{text}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::tests::{HOSTILE, assert_harmless};
+
+    #[test]
+    fn what_is_printed_does_not_control_the_terminal() {
+        assert_harmless(&with_end(HOSTILE));
+        let mut rows = Vec::new();
+        for mut set in samples::machine_sets().unwrap() {
+            set.metadata.name = Some(HOSTILE.to_owned());
+            rows.push(Row::of(&set, &[]));
+        }
+        assert_harmless(&with_end(&view::tables(&rows)));
+    }
 }

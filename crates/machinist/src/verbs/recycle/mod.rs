@@ -13,8 +13,6 @@ mod run;
 mod search;
 mod watch;
 
-use std::io::Write as _;
-
 use anyhow::Context;
 use machinist_provider::provider::Providers;
 use serde::Serialize;
@@ -22,7 +20,10 @@ use serde::Serialize;
 use self::arguments::{Format, RecycleArguments, RecycleCommand};
 use crate::cli::Logging;
 use crate::logging;
-use crate::terminal::{escape_json, escape_lines, is_obeyed};
+use crate::terminal::{Printable, eprint, is_obeyed};
+
+/// What `--verbose` logs. Every write, to Kubernetes and to AWS, is an audit line.
+const VERBOSE: &str = "warn,machinist=debug,audit=info";
 
 pub(crate) fn main(
     arguments: &RecycleArguments,
@@ -31,7 +32,7 @@ pub(crate) fn main(
 ) -> anyhow::Result<()> {
     let arguments = &kaws::Surroundings::of_process().complete(arguments.clone())?;
     // These verbs print their results themselves.
-    logging::start(log, if arguments.verbose { "warn,machinist=debug" } else { "error" });
+    logging::start(log, if arguments.verbose { VERBOSE } else { "error" });
     super::block_on(tokio::runtime::Builder::new_current_thread(), async {
         match &arguments.command {
             RecycleCommand::Search(search) => search::main(arguments, search).await,
@@ -54,36 +55,41 @@ fn rendered<T: Serialize>(
     format: Format,
     values: &[T],
     table: impl FnOnce() -> String,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<Printable> {
     Ok(match format {
-        Format::Table => escape_lines(&table()),
+        Format::Table => Printable::lines(&table()),
         Format::Json => json(values)?,
         // JSON is YAML, too, and can escape what YAML would print as it is.
         Format::Yaml => match serde_saphyr::to_string(&values)? {
             text if text.contains(|letter| is_obeyed(letter) && letter != '\n') => json(values)?,
-            text => text,
+            text => Printable::lines(&text),
         },
     })
 }
 
-fn json<T: Serialize>(values: &[T]) -> anyhow::Result<String> {
-    Ok(escape_json(&serde_json::to_string_pretty(values)?) + "\n")
+fn json<T: Serialize>(values: &[T]) -> anyhow::Result<Printable> {
+    Ok(Printable::json(&(serde_json::to_string_pretty(values)? + "\n")))
 }
 
+/// Prints a line to stderr. Without stderr the recycle goes on.
 fn print_line(line: &str) {
-    drop(writeln!(std::io::stderr(), "{}", escape_lines(line)));
+    drop(eprint(&with_end(line)));
+}
+
+fn with_end(line: &str) -> Printable {
+    Printable::lines(&format!("{line}\n"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::tests::HOSTILE;
+    use crate::terminal::tests::{HOSTILE, assert_harmless};
 
     #[test]
     fn no_format_controls_the_terminal() {
         for format in [Format::Table, Format::Json, Format::Yaml] {
-            let text = rendered(format, &[HOSTILE], || HOSTILE.to_owned()).unwrap();
-            assert!(!text.contains(|letter| is_obeyed(letter) && letter != '\n'), "{text:?}");
+            assert_harmless(&rendered(format, &[HOSTILE], || HOSTILE.to_owned()).unwrap());
         }
+        assert_harmless(&with_end(HOSTILE));
     }
 }

@@ -159,3 +159,24 @@ async fn a_wait_for_volumes_that_is_not_continued_is_released() {
     let most = (0..500).map(waiting).max();
     assert_eq!(most, Some(59), "those of the last hour");
 }
+
+#[tokio::test]
+async fn refused_evictions_are_forgotten_when_the_drain_is_over() {
+    let (recycling, writer) = recycling(&Arc::default(), Arc::<ManualClock>::default());
+    let mut base = snapshot(Strategy::Replace, Step::Replacing, &TWO);
+    base.recycle.instances[0].state = InstanceState::Draining;
+    drain_view(&mut base, "i-1", Vec::new());
+    let view = base.drains.values_mut().next().unwrap();
+    let subject = drain::Subject { node_ref: None, ..view.subject.clone() };
+    let is_known = async || !recycling.drainer.observe(subject.clone()).await.first_reconcile;
+    view.volumes = Observed::Present(vec!["a".into()]);
+    let plan = decide(&base, now());
+    let waiting = plan.drains.values().next().unwrap();
+    let view = base.drains.values_mut().next().unwrap();
+    recycling.drainer.act(view, waiting, &writer).await;
+    recycling.remember(&base, &plan);
+    assert!(is_known().await, "it goes on");
+    base.drains.values_mut().next().unwrap().volumes = Observed::Present(Vec::new());
+    recycling.remember(&base, &decide(&base, now()));
+    assert!(!is_known().await);
+}

@@ -9,7 +9,7 @@ pub(super) mod drive;
 pub(super) mod preview;
 pub(super) mod progress;
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::io::{BufRead as _, IsTerminal as _};
 
 use anyhow::{Context as _, bail};
 use jiff::Timestamp;
@@ -25,7 +25,7 @@ use self::progress::Progress;
 use super::arguments::{RecycleArguments, RunArguments};
 use super::{messages, print_line, show};
 use crate::exit::{Stopped, Usage};
-use crate::terminal::escape_lines;
+use crate::terminal::{Printable, eprint};
 use crate::verbs::table::table;
 
 /// The result of one group in JSON and YAML.
@@ -115,15 +115,17 @@ pub(super) fn confirm(text: &str) -> anyhow::Result<()> {
     if !std::io::stdin().is_terminal() {
         return Err(anyhow::anyhow!(messages::NO_TERMINAL).context(Usage));
     }
-    let mut stderr = std::io::stderr();
-    write!(stderr, "{}\nContinue? [y/N] ", escape_lines(text))?;
-    stderr.flush()?;
+    eprint(&question(text))?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).context("stdin")?;
     if matches!(answer.trim(), "y" | "Y" | "yes") {
         return Ok(());
     }
     Err(anyhow::anyhow!(messages::NOT_CONFIRMED).context(Usage))
+}
+
+fn question(text: &str) -> Printable {
+    Printable::lines(&format!("{text}\nContinue? [y/N] "))
 }
 
 impl GroupResult {
@@ -147,4 +149,15 @@ fn as_table(results: &[GroupResult]) -> String {
     };
     let headings = ["GROUP", "RESULT", "INSTANCES", "TOOK", "REASON"];
     table(&headings, results.iter().map(row).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::tests::{HOSTILE, assert_harmless};
+
+    #[test]
+    fn the_question_does_not_control_the_terminal() {
+        assert_harmless(&question(HOSTILE));
+    }
 }

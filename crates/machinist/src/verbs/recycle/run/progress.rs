@@ -1,13 +1,11 @@
 //! Progress of one group on stderr: lines that are redrawn on a terminal, elsewhere a line per change.
 
-use std::io::{IsTerminal as _, Write as _};
-
 use machinist_api::event_recycler::recycle::{InstanceState, Recycle};
 use machinist_controllers::recycler::recycling::Snapshot;
 use machinist_provider::node_groups::Lifecycle;
 
 use super::super::messages;
-use crate::terminal::escape;
+use crate::terminal::{Printable, eprint, stderr_is_terminal};
 
 #[derive(Debug)]
 pub(in super::super) struct Progress {
@@ -18,7 +16,7 @@ pub(in super::super) struct Progress {
 
 impl Progress {
     pub(in super::super) fn new() -> Self {
-        Self { on_terminal: std::io::stderr().is_terminal(), lines: Vec::new() }
+        Self { on_terminal: stderr_is_terminal(), lines: Vec::new() }
     }
 
     pub(in super::super) fn show(
@@ -55,20 +53,11 @@ impl Progress {
         }
     }
 
-    /// Redraws the lines. Line wrap is off meanwhile, so that the terminal cuts long lines.
     fn draw(&mut self, lines: Vec<String>) {
         if lines == self.lines {
             return;
         }
-        let mut text = String::from("\x1b[?7l");
-        if !self.lines.is_empty() {
-            text.extend(["\x1b[", &self.lines.len().to_string(), "A"]);
-        }
-        for line in &lines {
-            text.extend(["\r", &escape(line), "\x1b[K\n"]);
-        }
-        text.push_str("\x1b[J\x1b[?7h");
-        drop(std::io::stderr().write_all(text.as_bytes()));
+        drop(eprint(&Printable::in_place_of(self.lines.len(), lines.iter().map(String::as_str))));
         self.lines = lines;
     }
 }

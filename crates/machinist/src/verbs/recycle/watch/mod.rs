@@ -5,6 +5,7 @@
 
 mod detector;
 
+use jiff::Timestamp;
 use machinist_controllers::recycler::{Candidate, Names};
 use machinist_provider::provider::Providers;
 use machinist_runtime::shutdown;
@@ -17,7 +18,7 @@ use super::run::progress::Progress;
 use super::run::{RecycleContext, command, confirm, preview};
 use super::{messages, print_line};
 use crate::exit::Stopped;
-use crate::terminal::escape_lines;
+use crate::terminal::Printable;
 
 pub(super) async fn main(
     common: &RecycleArguments,
@@ -101,6 +102,22 @@ async fn recycle(
 
 /// Prints a line with the time to stdout.
 fn print(context: &RecycleContext, line: &str) -> std::io::Result<()> {
-    let now = context.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ");
-    super::super::print(&format!("{now} {}\n", escape_lines(line)))
+    super::super::print(&stamped(context.clock.now(), line))
+}
+
+fn stamped(now: Timestamp, line: &str) -> Printable {
+    Printable::lines(&format!("{} {line}\n", now.strftime("%Y-%m-%dT%H:%M:%SZ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::tests::{HOSTILE, assert_harmless};
+
+    #[test]
+    fn lines_have_the_time_and_do_not_control_the_terminal() {
+        let now = Timestamp::UNIX_EPOCH;
+        assert_eq!(stamped(now, "counted").to_string(), "1970-01-01T00:00:00Z counted\n");
+        assert_harmless(&stamped(now, HOSTILE));
+    }
 }

@@ -37,11 +37,14 @@ async fn a_dry_run_says_what_would_happen_and_changes_nothing() -> Result<()> {
 async fn every_instance_is_replaced_and_the_group_is_as_it_was() -> Result<()> {
     let yard = Yard::new("replace").await?;
     let (group, members) = yard.group([1, 3, 2]).await?;
-    let done = ended(yard.run(&group, &[])?).await?;
+    let done = ended(yard.run(&group, &["--verbose"])?).await?;
     assert_eq!(done.code, Some(0), "{done:?}");
     let result = done.json()?;
     assert_eq!((&result[0]["result"], &result[0]["instances"]), (&json!("Succeeded"), &json!(2)));
     assert!(done.stderr.contains("Replacing, 1 of 2 replaced"), "{done:?}");
+    let logged = |text: &str| done.stderr.lines().filter(|line| line.contains(text)).count();
+    assert_eq!(logged(" audit: cloud "), 4, "mark, two terminations, the mark's removal: {done:?}");
+    assert!(logged(" audit: write ") > 0, "cordons: {done:?}");
     let after = yard.truth(&group).await?;
     assert_eq!(after.sizes, [1, 3, 2]);
     assert_eq!(after.members.len(), 2);
@@ -66,6 +69,7 @@ async fn a_replacement_that_does_not_come_gives_the_group_up_at_its_size() -> Re
     let result = given_up.json()?;
     assert_eq!(result[0]["result"], "Failed", "{given_up:?}");
     assert!(given_up.stderr.contains("TimedOut"), "{given_up:?}");
+    assert!(!given_up.stderr.contains("audit"), "without --verbose: {given_up:?}");
     let after = yard.truth(&group).await?;
     assert_eq!(after.sizes, [2, 2, 2]);
     assert!(members.iter().any(|old| after.members.contains(old)), "the other one was left alone");
