@@ -4,6 +4,7 @@ use std::io::Write;
 
 pub(crate) mod annotate;
 pub(crate) mod catalogue;
+pub(crate) mod convert;
 pub mod crds;
 #[cfg(feature = "playground")]
 pub(crate) mod playground;
