@@ -209,8 +209,8 @@ pub(crate) enum ManifestFormat {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ConvertArguments {
-    /// YAML or JSON file, folder of such files, or "-" for stdin. Can be repeated. Classes and Secrets are found in all of
-    /// them.
+    /// YAML or JSON file, folder of such files, or "-" for stdin. Can be repeated. Classes and Secrets are found in all
+    /// of them.
     #[arg(long, short, required = true, value_name = "FILE")]
     pub(crate) filename: Vec<PathBuf>,
     /// Output format.

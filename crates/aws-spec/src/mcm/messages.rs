@@ -12,12 +12,14 @@ pub(super) const RESERVATION_GROUP: &str =
     "not supported; name one reservation in capacityReservationId";
 pub(super) const RESERVATION_PREFERENCE: &str =
     "not supported; EC2's default applies: open reservations are used";
-pub(super) const METADATA_OFF: &str = "not supported: the metadata service cannot be disabled; disable it in the image (ImdsSupport) or the account";
+pub(super) const METADATA_OFF: &str = "not supported: the metadata service stays on; \
+    disable it in EC2 for each instance";
 pub(super) const HOP_LIMIT: &str =
     "not supported; set the hop limit in the image or as the account's default in EC2";
 pub(super) const METADATA_IPV6: &str =
     "not supported; it follows status.platformStatus.aws.ipFamily of OpenShift's Infrastructure";
-pub(super) const CORES: &str = "not supported; use an instance type with the number of vCPUs, or disable threads in the user data";
+pub(super) const CORES: &str = "not supported; \
+    use an instance type with the number of vCPUs, or disable threads in the user data";
 pub(super) const NO_DEVICE: &str = "not supported; use an image that does not map the device";
 pub(super) const VIRTUAL_NAME: &str =
     "not supported; NVMe instance store volumes are attached without it";
@@ -33,7 +35,8 @@ pub(super) const CARD: &str = "not supported: the network card is always 0";
 pub(super) const KEEP_INTERFACE: &str =
     "not supported: the network interface is deleted with the instance";
 pub(super) const EFA_ONLY: &str = "efa-only is not supported; set networkInterfaceType to EFA";
-pub(super) const PLACEMENT_GROUP: &str = "not converted, because machinist needs the name: set placementGroupName to the name of the group";
+pub(super) const PLACEMENT_GROUP: &str = "not converted, because machinist needs the name: \
+    set placementGroupName to the name of the group";
 
 texts! {
     pub(super) fn tokens(got: &str) = "must be required or optional (got {got:?})";
@@ -43,7 +46,7 @@ texts! {
     pub(super) fn several_clusters(clusters: &[&str]) =
         "several tags kubernetes.io/cluster/NAME ({}); the first is used as the cluster's name", clusters.join(", ");
     pub(super) fn role_tag(tag: &str) =
-        "{tag} is left out: machine-controller-manager terminates instances with this tag that none of its Machines has";
+        "{tag} is left out: machine-controller-manager terminates instances with this tag and no Machine of its own";
 }
 
 #[cfg(test)]

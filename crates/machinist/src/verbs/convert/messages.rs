@@ -19,7 +19,8 @@ pub(super) const ROLLBACK: &str = "not supported; apply the earlier template";
 pub(super) const NODE_SPEC: &str = "not supported: only taints of the Node's spec are";
 pub(super) const VIRTUAL_CAPACITY: &str =
     "not supported: machinist does not write status.capacity of Nodes";
-pub(super) const TRIGGER_DELETION: &str = "not converted; annotate these Machines with machine.openshift.io/delete-machine, then scale down";
+pub(super) const TRIGGER_DELETION: &str = "not converted; \
+    annotate these Machines with machine.openshift.io/delete-machine, then scale down";
 pub(super) const PLACEMENT_ANNOTATION: &str = "not converted; set placement in the provider spec";
 pub(super) const NO_CLUSTER: &str = "no tag kubernetes.io/cluster/NAME whose NAME is a valid label; \
     add the label machine.openshift.io/cluster-api-cluster to every template";
@@ -29,7 +30,8 @@ pub(super) const DELETED: &str =
 pub(super) const UNFINISHED: &str = "no instance is recorded; not printed: \
     let machine-controller-manager complete the creation, or delete the Machine there";
 
-pub(super) const BOOTSTRAP_TOKEN: &str = "<<BOOTSTRAP_TOKEN>>: machinist creates no bootstrap tokens; insert a token with a long lifetime, \
+pub(super) const BOOTSTRAP_TOKEN: &str = "<<BOOTSTRAP_TOKEN>>: machinist creates no bootstrap tokens; \
+    insert a token with a long lifetime, \
     or use another way to join, such as the instance's role";
 pub(super) const MACHINE_NAME: &str = "<<MACHINE_NAME>>: machinist does not replace it; \
     read the name from the instance's tag Name or its metadata";

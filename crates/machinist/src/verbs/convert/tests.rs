@@ -348,7 +348,8 @@ fn invalid_fields_are_bad_input() {
 #[test]
 fn secrets_get_our_keys_and_their_absence_is_reported() {
     let named = with(class(), &json!({"secretRef": {"name": "all"}}));
-    let secret = |data: Value| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "all", "namespace": "ns"}, "stringData": data});
+    let metadata = json!({"name": "all", "namespace": "ns"});
+    let secret = |data: Value| json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data});
     let run = |class: &Value, secret: Option<Value>| {
         let secret = secret.map(|secret| secret.to_string()).unwrap_or_default();
         let (objects, notes) = run(&[&class.to_string(), &secret, &machine().to_string()]);
