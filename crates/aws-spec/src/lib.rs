@@ -5,6 +5,7 @@
 pub mod catalogue;
 pub mod config;
 mod instance_type;
+pub mod mcm;
 mod messages;
 mod provider_config;
 pub mod provider_id;

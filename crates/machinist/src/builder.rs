@@ -40,6 +40,7 @@ impl Machinist {
             #[cfg(feature = "playground")]
             Command::Playground(arguments) => verbs::playground::main(arguments, cli.logging),
             Command::Annotate(arguments) => verbs::annotate::main(&arguments),
+            Command::Convert(arguments) => verbs::convert::main(&arguments),
             Command::Catalogue(arguments) => verbs::catalogue::main(&arguments),
             Command::Recycle(arguments) => {
                 verbs::recycle::main(&arguments, cli.logging, &providers)

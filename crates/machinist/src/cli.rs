@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Playground(PlaygroundArguments),
     /// Add scale-from-zero annotations to MachineSet manifests, by default without a cluster or credentials.
     Annotate(AnnotateArguments),
+    /// Convert manifests of machine-controller-manager, without a cluster or credentials.
+    Convert(ConvertArguments),
     /// List instance types.
     Catalogue(CatalogueArguments),
     /// Search Events, map them to node groups, and recycle the groups.
@@ -203,6 +205,17 @@ pub(crate) enum ManifestFormat {
     Yaml,
     /// A stream of JSON values.
     Json,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ConvertArguments {
+    /// YAML or JSON file, folder of such files, or "-" for stdin. Can be repeated. Classes and Secrets are found in all
+    /// of them.
+    #[arg(long, short, required = true, value_name = "FILE")]
+    pub(crate) filename: Vec<PathBuf>,
+    /// Output format.
+    #[arg(long, short, value_enum, default_value_t = ManifestFormat::Yaml, value_name = "FORMAT")]
+    pub(crate) output: ManifestFormat,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -13,6 +13,8 @@ pub mod cloud;
 #[cfg(feature = "conformance")]
 #[expect(missing_docs, reason = "faults that say what they are")]
 pub mod conformance;
+#[expect(missing_docs, reason = "methods that say what they read")]
+pub mod fields;
 pub mod lookups;
 pub mod messages;
 pub mod metrics;

@@ -22,7 +22,14 @@ texts! {
     pub fn not_listed_yet(cloud: &str) = "instance not found yet; {cloud} lists new instances with a delay";
     /// The same during a deletion. Without the remaining time: a changing text would be a write each time.
     pub fn may_still_appear(cloud: &str) = "instance not found; waiting in case {cloud} lists it with a delay";
+    /// Of a field of another system's object.
+    pub fn wrong_type(expected: &str) = "must be {expected}";
 }
+
+/// Of a field of another system's object that is not read.
+pub const UNKNOWN_FIELD: &str = "unknown field; not converted";
+/// Of a number in it.
+pub const NEGATIVE: &str = "must not be negative";
 
 /// How an instance differs from its spec.
 pub fn tags_differ<'a>(names: impl Iterator<Item = &'a String>) -> String {
@@ -93,6 +100,8 @@ mod tests {
         rows.extend(groups.iter().map(|error| ("node group", "", error.to_string())));
         rows.push(("node group", "", NO_NODE_GROUPS.to_owned()));
         rows.extend(calls.map(|text| ("cloud call", "", text)));
+        let fields = [wrong_type("a whole number"), NEGATIVE.to_owned(), UNKNOWN_FIELD.to_owned()];
+        rows.extend(fields.map(|text| ("conversion", "", text)));
         insta::assert_snapshot!("messages", message_table(&rows));
     }
 }

@@ -4,6 +4,7 @@ use crate::terminal::{self, Printable};
 
 pub(crate) mod annotate;
 pub(crate) mod catalogue;
+pub(crate) mod convert;
 pub mod crds;
 #[cfg(feature = "playground")]
 pub(crate) mod playground;

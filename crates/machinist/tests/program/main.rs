@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod annotate;
 #[cfg(test)]
+mod convert;
+#[cfg(test)]
 mod ec2;
 #[cfg(test)]
 mod image;

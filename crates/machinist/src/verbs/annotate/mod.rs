@@ -15,6 +15,7 @@ use anyhow::{Context, bail};
 use machinist_aws_spec::catalogue;
 use machinist_domain::capacity_annotations::Options;
 use machinist_domain::shape::{Capacity, Shape};
+use serde::Serialize;
 
 #[cfg(feature = "aws")]
 use self::ec2::Regions;
@@ -155,12 +156,13 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
     })
 }
 
-fn serialise(node: &Node, json: bool) -> Result<String, String> {
+/// A document of YAML or JSON.
+pub(super) fn serialise(value: &impl Serialize, json: bool) -> Result<String, String> {
     if json {
-        let text = serde_json::to_string_pretty(node).map_err(|error| error.to_string())?;
+        let text = serde_json::to_string_pretty(value).map_err(|error| error.to_string())?;
         Ok(text + "\n")
     } else {
-        let text = serde_saphyr::to_string(node).map_err(|error| error.to_string())?;
+        let text = serde_saphyr::to_string(value).map_err(|error| error.to_string())?;
         Ok(format!("---\n{text}"))
     }
 }

@@ -1,0 +1,55 @@
+//! `machinist convert`: manifests of Gardener's machine-controller-manager as ours, without a cluster. [`documents`]
+//! finds the objects, [`source`] reads one file per kind, [`target`] writes ours. All of it is pure; only this file
+//! reads and prints. What has no counterpart is a line on stderr; if any input is invalid, nothing is printed.
+
+mod documents;
+mod messages;
+mod notes;
+mod source;
+mod target;
+
+use std::io::Write;
+
+use anyhow::{Context, bail};
+
+use self::notes::Notes;
+use self::source::Sources;
+use crate::cli::{ConvertArguments, ManifestFormat};
+use crate::exit::{self, Usage};
+use crate::manifests::input::{self, Input};
+use crate::terminal::escape;
+
+pub(crate) fn main(arguments: &ConvertArguments) -> anyhow::Result<()> {
+    let inputs = input::read(&arguments.filename).context(Usage)?;
+    let (text, notes) = convert(&inputs, arguments.output)?;
+    let mut stderr = std::io::stderr().lock();
+    for line in &notes.lines {
+        // Without stderr the exit code is all there is.
+        drop(writeln!(stderr, "machinist: {}", escape(line)));
+    }
+    if notes.invalid > 0 {
+        return Err(exit::usage(messages::invalid(notes.invalid)));
+    }
+    super::print(&text)?;
+    if notes.unsupported > 0 {
+        bail!(messages::unsupported(notes.unsupported));
+    }
+    Ok(())
+}
+
+fn convert(inputs: &[Input], output: ManifestFormat) -> anyhow::Result<(String, Notes)> {
+    let mut notes = Notes::default();
+    let mut sources = Sources::default();
+    for object in documents::objects(inputs, &mut notes) {
+        sources.add(object, &mut notes);
+    }
+    let mut text = String::new();
+    for object in target::convert(&sources, &mut notes) {
+        let json = output == ManifestFormat::Json;
+        text.push_str(&super::annotate::serialise(&object, json).map_err(anyhow::Error::msg)?);
+    }
+    Ok((text, notes))
+}
+
+#[cfg(test)]
+mod tests;

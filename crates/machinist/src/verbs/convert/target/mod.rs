@@ -1,0 +1,123 @@
+//! Our objects. Their order matters when they are applied: Secrets and Machines come before the MachineSets, which
+//! would create Machines otherwise, and MachineSets before the MachineDeployments that adopt them.
+
+mod class;
+mod health_check;
+mod metadata;
+mod secret;
+mod sets;
+mod template;
+
+use std::collections::BTreeMap;
+
+use machinist_provider::fields::{Finding, Level};
+use serde_json::{Value, json};
+
+use self::class::Translation;
+use super::messages;
+use super::notes::Notes;
+use super::source::{Key, Machine, Sourced, Sources};
+
+const VERSION: &str = "machine.openshift.io/v1beta1";
+
+/// The provider specs of the classes, and which classes no object uses.
+#[derive(Debug)]
+struct Classes {
+    translations: BTreeMap<Key, Translation>,
+    unused: Vec<Key>,
+}
+
+impl Classes {
+    /// The class of a machine or template in `namespace`; its absence is a finding about `path`.
+    fn find(
+        &mut self,
+        namespace: Option<&str>,
+        name: &str,
+        path: &str,
+        findings: &mut Vec<Finding>,
+    ) -> Option<&Translation> {
+        let key = (namespace.map(str::to_owned), name.to_owned());
+        self.unused.retain(|unused| *unused != key);
+        let found = self.translations.get(&key);
+        if found.is_none() {
+            let text = if name.is_empty() {
+                messages::REQUIRED.to_owned()
+            } else {
+                messages::no_class(name)
+            };
+            findings.push(Finding { level: Level::Unsupported, path: path.to_owned(), text });
+        }
+        found
+    }
+}
+
+pub(super) fn convert(sources: &Sources, notes: &mut Notes) -> Vec<Value> {
+    let (mut classes, mut objects) = class::translate_all(sources, notes);
+    let mut add = |converted: Option<Vec<Value>>| objects.extend(converted.into_iter().flatten());
+    for machine in &sources.machines {
+        add(collect(machine, notes, |findings| {
+            convert_machine(&machine.value, &mut classes, findings)
+        }));
+    }
+    for set in &sources.sets {
+        add(collect(set, notes, |findings| sets::set(&set.value, &mut classes, findings)));
+    }
+    for deployment in &sources.deployments {
+        add(collect(deployment, notes, |findings| {
+            sets::deployment(&deployment.value, &mut classes, findings)
+        }));
+    }
+    // Health checks last: they act on what is there.
+    objects.sort_by_key(|object| object["kind"] == health_check::KIND);
+    for key in &classes.unused {
+        if let Some(class) = sources.classes.get(key) {
+            let text = messages::UNUSED_CLASS.to_owned();
+            notes.add(
+                &class.origin,
+                vec![Finding { level: Level::Note, path: String::new(), text }],
+            );
+        }
+    }
+    objects
+}
+
+fn collect<T>(
+    source: &Sourced<T>,
+    notes: &mut Notes,
+    convert: impl FnOnce(&mut Vec<Finding>) -> Option<Vec<Value>>,
+) -> Option<Vec<Value>> {
+    let mut findings = Vec::new();
+    let converted = convert(&mut findings);
+    notes.add(&source.origin, findings);
+    converted
+}
+
+fn convert_machine(
+    machine: &Machine,
+    classes: &mut Classes,
+    findings: &mut Vec<Finding>,
+) -> Option<Vec<Value>> {
+    let metadata = &machine.metadata;
+    let mut refuse = |path: &str, text: &str| {
+        let (path, text) = (path.to_owned(), text.to_owned());
+        findings.push(Finding { level: Level::Unsupported, path, text });
+        None
+    };
+    if metadata.deleted {
+        return refuse("metadata.deletionTimestamp", messages::DELETED);
+    }
+    if metadata.stored && machine.spec.provider_id.is_none() {
+        return refuse("spec.providerID", messages::UNFINISHED);
+    }
+    let namespace = metadata.namespace.as_deref();
+    let class = classes.find(namespace, &machine.spec.class, "spec.class.name", findings)?;
+    let (labels, annotations) =
+        template::machine_metadata(metadata, &machine.spec, class, findings);
+    let spec = template::machine_spec(&machine.spec, class, "spec", findings);
+    let metadata = metadata::of(metadata, labels, annotations);
+    Some(vec![object("Machine", &metadata, &serde_json::to_value(spec).ok()?)])
+}
+
+fn object(kind: &str, metadata: &Value, spec: &Value) -> Value {
+    json!({ "apiVersion": VERSION, "kind": kind, "metadata": metadata, "spec": spec })
+}

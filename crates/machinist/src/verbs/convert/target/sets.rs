@@ -1,0 +1,121 @@
+//! MachineSets and MachineDeployments.
+
+use machinist_api::machine_deployment::{
+    DeploymentStrategy, MachineDeploymentSpec, RollingUpdate, StrategyType,
+};
+use machinist_api::machine_set::MachineSetSpec;
+use machinist_api::names::ANNOTATION_CREATION_TIMEOUT;
+use machinist_api::parts::LabelSelector;
+use machinist_provider::fields::Finding;
+use serde_json::{Value, json};
+
+use super::class::Translation;
+use super::metadata::{self, Pairs};
+use super::{Classes, health_check, object, template};
+use crate::verbs::convert::source::{self, Strategy, StrategyKind, read_timeout};
+
+const CLASS: &str = "spec.template.spec.class.name";
+const DEPLOYMENT: &str = "MachineDeployment";
+/// On a MachineDeployment, for its new Machines.
+const EFFECTIVE_TIMEOUT: &str = "node.machine.sapcloud.io/effective-creation-timeout";
+
+pub(super) fn set(
+    source: &source::Set,
+    classes: &mut Classes,
+    findings: &mut Vec<Finding>,
+) -> Option<Vec<Value>> {
+    let namespace = source.metadata.namespace.as_deref();
+    let class = classes.find(namespace, &source.template.spec.class, CLASS, findings)?;
+    let spec = MachineSetSpec {
+        min_ready_seconds: source.min_ready_seconds,
+        replicas: Some(source.replicas),
+        selector: Some(selector(&source.selector)),
+        template: Some(template::template(&source.template, class, findings)),
+        ..MachineSetSpec::default()
+    };
+    let metadata = object_metadata(&source.metadata, class, findings);
+    let mut objects = vec![object("MachineSet", &metadata, &serde_json::to_value(spec).ok()?)];
+    // A MachineDeployment has its own.
+    if source.metadata.owner.as_deref() != Some(DEPLOYMENT) {
+        objects.extend(health_check::of(&source.metadata, source));
+    }
+    Some(objects)
+}
+
+pub(super) fn deployment(
+    source: &source::Deployment,
+    classes: &mut Classes,
+    findings: &mut Vec<Finding>,
+) -> Option<Vec<Value>> {
+    let set = &source.set;
+    let namespace = source.metadata.namespace.as_deref();
+    let class = classes.find(namespace, &set.template.spec.class, CLASS, findings)?;
+    let mut template = template::template(&set.template, class, findings);
+    let timeout = source.metadata.annotations.get(EFFECTIVE_TIMEOUT);
+    if let (Some(timeout), Some(metadata)) =
+        (timeout.and_then(|text| read_timeout(text)), &mut template.metadata)
+        && let Some(annotations) = &mut metadata.annotations
+    {
+        annotations.insert(ANNOTATION_CREATION_TIMEOUT.to_owned(), timeout);
+    }
+    let spec = MachineDeploymentSpec {
+        min_ready_seconds: set.min_ready_seconds,
+        // A rolling update would replace what was to be updated in place.
+        paused: (source.paused || source.strategy.kind == StrategyKind::InPlaceUpdate)
+            .then_some(true),
+        progress_deadline_seconds: source.progress_deadline_seconds,
+        replicas: Some(set.replicas),
+        revision_history_limit: source.revision_history_limit,
+        selector: Some(selector(&set.selector)),
+        strategy: Some(strategy(&source.strategy)),
+        template: Some(template),
+    };
+    let metadata = object_metadata(&source.metadata, class, findings);
+    let mut objects = vec![object(DEPLOYMENT, &metadata, &serde_json::to_value(spec).ok()?)];
+    objects.extend(health_check::of(&source.metadata, set));
+    Some(objects)
+}
+
+fn object_metadata(
+    source: &source::Metadata,
+    class: &Translation,
+    findings: &mut Vec<Finding>,
+) -> Value {
+    let mut annotations: Pairs = metadata::annotations(source, "metadata", findings);
+    for (name, value) in &class.capacity {
+        annotations.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+    metadata::of(source, metadata::labels(&source.labels), annotations)
+}
+
+/// With our name for the hash of the template.
+fn selector(source: &LabelSelector) -> LabelSelector {
+    let mut selector = source.clone();
+    selector.match_labels = selector.match_labels.map(|labels| {
+        labels.into_iter().map(|(name, value)| (metadata::label(&name).to_owned(), value)).collect()
+    });
+    for one in selector.match_expressions.iter_mut().flatten() {
+        one.key = metadata::label(&one.key).to_owned();
+    }
+    selector
+}
+
+/// Machine-controller-manager's defaults are 0, and 1 unavailable if both are.
+fn strategy(source: &Strategy) -> DeploymentStrategy {
+    if source.kind == StrategyKind::Recreate {
+        return DeploymentStrategy { kind: Some(StrategyType::Recreate), rolling_update: None };
+    }
+    let max_surge = source.max_surge.clone().unwrap_or_else(|| json!(0));
+    let mut max_unavailable = source.max_unavailable.clone().unwrap_or_else(|| json!(0));
+    let is_zero = |limit: &Value| *limit == json!(0) || *limit == json!("0%");
+    if is_zero(&max_surge) && is_zero(&max_unavailable) {
+        max_unavailable = json!(1);
+    }
+    DeploymentStrategy {
+        kind: Some(StrategyType::RollingUpdate),
+        rolling_update: Some(RollingUpdate {
+            max_surge: Some(max_surge),
+            max_unavailable: Some(max_unavailable),
+        }),
+    }
+}
