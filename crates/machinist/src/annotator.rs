@@ -49,8 +49,8 @@ pub(crate) struct AnnotatorArguments {
         value_name = "SOURCES"
     )]
     pub(crate) instance_types: Vec<Source>,
-    /// Watch the metadata of all Secrets, instead of each Secret that a MachineSet or Machine names. Needs permission
-    /// to list and watch all Secrets.
+    /// Watch the metadata of all Secrets, instead of each Secret that a MachineSet, MachineDeployment or Machine names.
+    /// Needs permission to list and watch all Secrets.
     #[arg(long)]
     pub(crate) watch_all_secrets: bool,
     /// Feature gates as OpenShift passes them. With MachineAPIMigration=true, objects that another machine API

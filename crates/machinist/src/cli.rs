@@ -48,7 +48,8 @@ pub(crate) enum Command {
     /// Run a Kubernetes API and a simulated cloud on this machine, with sample objects, until Ctrl-C.
     #[cfg(feature = "playground")]
     Playground(PlaygroundArguments),
-    /// Add scale-from-zero annotations to MachineSet manifests, by default without a cluster or credentials.
+    /// Add scale-from-zero annotations to manifests of MachineSets and MachineDeployments, by default without a cluster
+    /// or credentials.
     Annotate(AnnotateArguments),
     /// Convert manifests of machine-controller-manager, without a cluster or credentials.
     Convert(ConvertArguments),

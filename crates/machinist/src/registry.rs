@@ -8,7 +8,7 @@ use machinist_controllers::DECLARATIONS;
 use machinist_controllers::annotator::{self, Annotator};
 use machinist_controllers::clouds::Clouds;
 use machinist_controllers::drain::Timeout;
-use machinist_controllers::kinds::{MachineSets, Machines, NoState, State};
+use machinist_controllers::kinds::{MachineDeployments, MachineSets, Machines, NoState, State};
 use machinist_controllers::machine::{self, MachineController};
 use machinist_controllers::machine_deployment::MachineDeploymentController;
 use machinist_controllers::machine_set::{self, MachineSetController};
@@ -41,34 +41,45 @@ impl Wiring {
         let specs = self.providers.clone().with_specs(PROVIDER, Arc::new(AwsSpecs));
         let specs: Arc<dyn SpecHalf> = Arc::new(specs);
         let sets = MachineSets::new(Arc::clone(&specs));
+        let deployments = MachineDeployments::new(Arc::clone(&specs));
         let annotator = if with_machine_sets {
-            self.annotator(sets.clone())
+            self.annotator(sets.clone(), deployments.clone())
         } else {
-            self.annotator(MachineSets::<NoState>::new(Arc::clone(&specs)))
+            self.annotator(MachineSets::<NoState>::new(Arc::clone(&specs)), deployments.clone())
         };
         let machines = Machines::new(specs);
         vec![
             annotator,
             self.machine(machines.clone()),
             self.machine_set(sets.clone(), machines.clone()),
-            self.machine_deployment(sets, machines.clone()),
+            self.machine_deployment(deployments, sets, machines.clone()),
             Registration::new(move |shared| NodeLink::new(shared, machines)),
             self.recycler(),
         ]
     }
 
-    fn annotator<S: State>(&self, sets: MachineSets<S>) -> Registration {
-        let (wiring, timings) = (self.clone(), self.timings());
+    fn annotator<S: State>(
+        &self,
+        sets: MachineSets<S>,
+        deployments: MachineDeployments,
+    ) -> Registration {
+        let (wiring, also) = (self.clone(), self.clone());
         Registration::new(move |shared| {
-            let flags = &wiring.arguments.annotator;
-            let settings = annotator::Settings {
-                options: flags.annotations.options(),
-                capacities: capacities(flags, &wiring.providers, &parts::of(shared, &timings)),
-                migration: flags.migration(),
-                secrets: flags.secrets(),
-            };
-            Annotator::new(shared, sets, settings)
+            Annotator::new(shared, sets, wiring.annotator_settings(shared))
         })
+        .with_optional(move |shared| {
+            Annotator::new(shared, deployments, also.annotator_settings(shared))
+        })
+    }
+
+    fn annotator_settings(&self, shared: &Arc<Shared>) -> annotator::Settings {
+        let flags = &self.arguments.annotator;
+        annotator::Settings {
+            options: flags.annotations.options(),
+            capacities: capacities(flags, &self.providers, &parts::of(shared, &self.timings())),
+            migration: flags.migration(),
+            secrets: flags.secrets(),
+        }
     }
 
     fn machine(&self, machines: Machines) -> Registration {
@@ -98,10 +109,15 @@ impl Wiring {
         Registration::new(move |shared| MachineSetController::new(shared, sets, machines, settings))
     }
 
-    fn machine_deployment(&self, sets: MachineSets, machines: Machines) -> Registration {
+    fn machine_deployment(
+        &self,
+        deployments: MachineDeployments,
+        sets: MachineSets,
+        machines: Machines,
+    ) -> Registration {
         let timings = self.timings();
         Registration::new(move |shared| {
-            MachineDeploymentController::new(shared, sets, machines, timings)
+            MachineDeploymentController::new(shared, deployments, sets, machines, timings)
         })
     }
 

@@ -18,7 +18,7 @@ use crate::tasks::Tasks;
 pub struct Health {
     tasks: Tasks,
     stall: Duration,
-    queues: Mutex<BTreeMap<&'static str, Weak<Queue>>>,
+    queues: Mutex<BTreeMap<&'static str, Vec<Weak<Queue>>>>,
 }
 
 impl Health {
@@ -28,7 +28,7 @@ impl Health {
     }
 
     pub(crate) fn check_queue(&self, controller: &'static str, queue: &Arc<Queue>) {
-        self.queues.lock().insert(controller, Arc::downgrade(queue));
+        self.queues.lock().entry(controller).or_default().push(Arc::downgrade(queue));
     }
 
     /// Whether the process is healthy, and one line per check.
@@ -36,9 +36,12 @@ impl Health {
         let panicked = self.tasks.panicked().map(|panicked| panicked.to_string());
         let mut text = line(panicked.as_deref(), messages::TASKS_RUN);
         let mut healthy = panicked.is_none();
-        for (controller, queue) in &*self.queues.lock() {
-            let Some(queue) = queue.upgrade() else { continue };
-            let stalled = queue.stalled(self.stall);
+        for (controller, queues) in &*self.queues.lock() {
+            let queues: Vec<_> = queues.iter().filter_map(Weak::upgrade).collect();
+            if queues.is_empty() {
+                continue;
+            }
+            let stalled = queues.iter().find_map(|queue| queue.stalled(self.stall));
             let failure = stalled.map(|stalled| messages::stalled(controller, &stalled));
             text += &line(failure.as_deref(), &messages::queue_works(controller));
             healthy &= failure.is_none();

@@ -46,7 +46,7 @@ pub struct Metrics {
     cache_objects: Family<Labels<1>, Gauge>,
     cache_undecodable: Family<Labels<1>, Gauge>,
     cache_age: Family<Labels<1>, Gauge>,
-    queues: Mutex<BTreeMap<&'static str, Weak<Queue>>>,
+    queues: Mutex<BTreeMap<&'static str, Vec<Weak<Queue>>>>,
     sets: Mutex<Vec<(Registry, Arc<dyn Any + Send + Sync>)>>,
     registry: Registry,
 }
@@ -131,7 +131,7 @@ impl Metrics {
 
     /// Registers the queue of a controller. Its depth is read at every scrape.
     pub(crate) fn queue(&self, controller: &'static str, queue: &Arc<Queue>) {
-        self.queues.lock().insert(controller, Arc::downgrade(queue));
+        self.queues.lock().entry(controller).or_default().push(Arc::downgrade(queue));
     }
 
     pub(crate) fn leader(&self, controller: &'static str, leads: bool) {
@@ -166,8 +166,9 @@ impl Metrics {
 
     /// All metrics as text, with the current state of caches and queues.
     pub fn encode(&self, caches: &[Arc<dyn AnyCache>]) -> Result<String, std::fmt::Error> {
-        for (controller, queue) in &*self.queues.lock() {
-            let depth = queue.upgrade().map_or(0, |queue| queue.depth());
+        for (controller, queues) in &*self.queues.lock() {
+            let queues = queues.iter().filter_map(Weak::upgrade);
+            let depth = queues.map(|queue| queue.depth()).sum::<usize>();
             self.depths.get_or_create(&[("controller", *controller)]).set(clamp(depth));
         }
         // A kind without an open cache has no series.

@@ -3,6 +3,7 @@
 #![expect(missing_docs, reason = "test support: names and fields say what they are")]
 
 pub mod audit;
+pub mod autoscaler;
 pub mod aws;
 pub mod cluster;
 pub mod companions;

@@ -1,4 +1,4 @@
-//! Decides what to write on one MachineSet. Pure.
+//! Decides what to write on one object. Pure.
 
 use machinist_domain::capacity_annotations::assess;
 use machinist_domain::retry::{Category, Failure};
@@ -9,8 +9,9 @@ use machinist_provider::spec::SpecError;
 use super::error::Refusal;
 use super::plan::{Annotation, Plan, Reason};
 use super::snapshot::{CloudAnswer, Decoded, Snapshot};
+use crate::kinds::AsScalable;
 
-pub(super) fn decide<S>(snapshot: &Snapshot<S>) -> Plan {
+pub(super) fn decide<T: AsScalable>(snapshot: &Snapshot<T>) -> Plan {
     if snapshot.meta.deleting {
         return Plan::NoOp(Reason::Deleting);
     }
@@ -18,11 +19,14 @@ pub(super) fn decide<S>(snapshot: &Snapshot<S>) -> Plan {
         Err(reason) => return Plan::Refuse(Refusal::Undecodable(reason.clone())),
         Ok(decoded) => decoded,
     };
-    let set = &decoded.set;
-    if snapshot.obey_migration && set.managed_elsewhere {
+    let scalable = decoded.object.scalable();
+    if scalable.of_deployment {
+        return Plan::NoOp(Reason::OfDeployment);
+    }
+    if snapshot.obey_migration && scalable.managed_elsewhere {
         return Plan::NoOp(Reason::ManagedElsewhere);
     }
-    let shape = match &set.shape {
+    let shape = match &scalable.shape {
         Ok(shape) => shape,
         Err(error) => return Plan::Refuse(Refusal::BadSpec(SpecError::clone(error))),
     };
@@ -30,7 +34,7 @@ pub(super) fn decide<S>(snapshot: &Snapshot<S>) -> Plan {
         Err(refusal) => Plan::Refuse(refusal),
         Ok(None) => Plan::NoOp(Reason::CapacityPending),
         Ok(Some((capacity, fallback))) => Plan::Annotate(Annotation {
-            assessment: assess(&set.annotations, shape, &capacity, snapshot.options),
+            assessment: assess(&scalable.annotations, shape, &capacity, snapshot.options),
             fallback,
             retry: match &decoded.cloud {
                 CloudAnswer::NoAccess(failure) => Some(failure.retry),
@@ -42,11 +46,11 @@ pub(super) fn decide<S>(snapshot: &Snapshot<S>) -> Plan {
 
 /// The capacity, and why it is the catalogue's; `None` while a request is in progress. The catalogue is the fallback
 /// where the cloud cannot be asked, but not for an invalid object or invalid credentials: it would hide the mistake.
-fn known_capacity<S>(
-    decoded: &Decoded<S>,
+fn known_capacity<T: AsScalable>(
+    decoded: &Decoded<T>,
     shape: &Shape,
 ) -> Result<Option<(Capacity, Option<Failure>)>, Refusal> {
-    let provider = decoded.set.provider.unwrap_or_default();
+    let provider = decoded.object.scalable().provider.unwrap_or_default();
     let catalogue = decoded.catalogue;
     let instance_type = &shape.instance_type;
     let unknown_type =

@@ -7,7 +7,7 @@ use machinist_provider::spec::SpecError;
 
 use super::messages;
 
-/// Why a MachineSet gets no annotations. Existing ones stay as they are.
+/// Why an object gets no annotations. Existing ones stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     UnknownType {

@@ -1,6 +1,6 @@
-//! Writes the capacity of a MachineSet's instance type onto the MachineSet, so that cluster-autoscaler can scale it
-//! from zero. Input: MachineSets, and the capacities of their providers. Output: annotations and Events. It creates and
-//! deletes nothing, so it can run beside any other controller and needs no lease.
+//! Writes the capacity of a Machine onto its MachineSet or MachineDeployment, so that cluster-autoscaler can scale it
+//! from zero. Input: objects of one kind, and the capacities of their providers. Output: annotations and Events. It
+//! creates and deletes nothing, so it can run beside any other controller and needs no lease.
 
 mod act;
 mod decide;
@@ -19,11 +19,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use machinist_api::resource::MACHINE_SETS;
 use machinist_domain::capacity_annotations::Options;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::Report;
 use machinist_provider::capacity::Capacities;
+use machinist_runtime::cache::kind::Kind;
 use machinist_runtime::cache::{AnyCache, Cache};
 use machinist_runtime::cluster::ApiError;
 use machinist_runtime::controller::Controller;
@@ -40,7 +40,7 @@ use self::plan::{Annotation, Outcome, Plan};
 use self::report::report;
 use self::snapshot::Snapshot;
 use crate::cloud_access::{CloudAccessResolver, SecretScope};
-use crate::kinds::{MachineSetState, MachineSets, State};
+use crate::kinds::{AsScalable, MachineSets};
 use crate::migration::MigrationGate;
 use crate::openshift::{OpenShift, Rival};
 
@@ -54,31 +54,33 @@ pub struct Settings {
     pub secrets: SecretScope,
 }
 
-/// The annotator. `S` is what the cache of MachineSets stores for the other controllers of the process.
+/// The annotator of one kind: MachineSets or MachineDeployments.
 #[derive(Debug)]
-pub struct Annotator<S: State = Arc<MachineSetState>> {
-    sets: Arc<Cache<MachineSets<S>>>,
-    access: CloudAccessResolver<MachineSets<S>>,
+pub struct Annotator<K: Kind = MachineSets> {
+    objects: Arc<Cache<K>>,
+    access: CloudAccessResolver<K>,
     rival: Rival,
     migration: MigrationGate,
     settings: Settings,
     metrics: Arc<AnnotatorMetrics>,
 }
 
-impl<S: State> Annotator<S> {
-    pub fn new(shared: &Arc<Shared>, kind: MachineSets<S>, settings: Settings) -> Self {
-        let sets = shared.caches.open(&shared.control, shared.scope.clone(), kind);
+impl<K: Kind<Stored: AsScalable>> Annotator<K> {
+    pub fn new(shared: &Arc<Shared>, kind: K, settings: Settings) -> Self {
+        let objects = shared.caches.open(&shared.control, shared.scope.clone(), kind);
         let openshift = OpenShift::new(shared);
-        let access = CloudAccessResolver::new(shared, &openshift, settings.secrets, &sets, |set| {
-            set.shape.as_deref().ok()
-        });
+        let access =
+            CloudAccessResolver::new(shared, &openshift, settings.secrets, &objects, |object| {
+                object.scalable().shape.as_deref().ok()
+            });
         for (provider, capacities) in &settings.capacities {
             let Some(cloud) = &capacities.cloud else { continue };
-            let (provider, sets, requeue) = (*provider, Arc::clone(&sets), access.requeue());
+            let (provider, objects, requeue) = (*provider, Arc::clone(&objects), access.requeue());
             cloud.listen(Box::new(move |_access, types| {
-                let concerned = sets.select(|set| {
-                    let shape = set.shape.as_ref();
-                    set.provider == Some(provider)
+                let concerned = objects.select(|object| {
+                    let scalable = object.scalable();
+                    let shape = scalable.shape.as_ref();
+                    scalable.provider == Some(provider)
                         && shape.is_ok_and(|shape| types.contains(&shape.instance_type))
                 });
                 for key in &concerned {
@@ -88,7 +90,7 @@ impl<S: State> Annotator<S> {
         }
         let migration = MigrationGate::new(shared, &openshift, Self::NAME, settings.migration);
         let rival = Rival::new(shared, openshift);
-        Self { sets, access, rival, migration, settings, metrics: shared.metrics.of() }
+        Self { objects, access, rival, migration, settings, metrics: shared.metrics.of() }
     }
 
     /// Closes the watches of unused Secrets, and drops the answers that were asked for with them.
@@ -101,42 +103,48 @@ impl<S: State> Annotator<S> {
     }
 }
 
-impl<S: State> Controller for Annotator<S> {
-    type Snapshot = Snapshot<S>;
+impl<K: Kind<Stored: AsScalable>> Controller for Annotator<K> {
+    type Snapshot = Snapshot<K::Stored>;
     type Plan = Plan;
     type Outcome = Outcome;
 
-    const DECLARATION: Declaration = DECLARATION;
+    const DECLARATION: Declaration = Declaration { requires: &[K::RESOURCE], ..DECLARATION };
 
     fn caches(&self) -> Vec<Arc<dyn AnyCache>> {
-        vec![self.sets.clone()]
+        vec![self.objects.clone()]
     }
 
     fn subscribe(&self, queue: &Arc<Queue>) {
         self.access.subscribe(queue);
-        self.migration.subscribe(queue, &self.sets);
+        self.migration.subscribe(queue, &self.objects);
     }
 
-    async fn observe(&self, key: &ObjectKey) -> Result<Option<Snapshot<S>>, ApiError> {
+    async fn observe(&self, key: &ObjectKey) -> Result<Option<Snapshot<K::Stored>>, ApiError> {
         observe::observe(self, key).await
     }
 
-    fn decide(&self, snapshot: &Snapshot<S>, _now: Timestamp) -> Plan {
+    fn decide(&self, snapshot: &Snapshot<K::Stored>, _now: Timestamp) -> Plan {
         decide(snapshot)
     }
 
-    async fn act(&self, snapshot: &Snapshot<S>, plan: &Plan, writer: &Writer) -> Outcome {
+    async fn act(&self, snapshot: &Snapshot<K::Stored>, plan: &Plan, writer: &Writer) -> Outcome {
         if let Plan::Annotate(Annotation { fallback: Some(failure), .. }) = plan {
             self.metrics.catalogue_answered(failure.category.as_str());
         }
-        act::act(&self.sets, snapshot, plan, writer).await
+        act::act(&self.objects, snapshot, plan, writer).await
     }
 
-    fn report(&self, _: &Snapshot<S>, plan: &Plan, outcome: &Outcome, _: Timestamp) -> Report {
+    fn report(
+        &self,
+        _: &Snapshot<K::Stored>,
+        plan: &Plan,
+        outcome: &Outcome,
+        _: Timestamp,
+    ) -> Report {
         report(plan, outcome)
     }
 
-    fn regarding<'a>(&self, snapshot: &'a Snapshot<S>) -> Regarding<'a> {
-        Regarding { resource: MACHINE_SETS, meta: &snapshot.meta }
+    fn regarding<'a>(&self, snapshot: &'a Snapshot<K::Stored>) -> Regarding<'a> {
+        Regarding { resource: K::RESOURCE, meta: &snapshot.meta }
     }
 }

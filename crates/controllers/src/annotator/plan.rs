@@ -17,7 +17,9 @@ pub enum Plan {
 pub enum Reason {
     Deleting,
     ManagedElsewhere,
-    /// A request to the cloud is in progress; its answer requeues the MachineSet.
+    /// A MachineDeployment owns it, and is annotated instead.
+    OfDeployment,
+    /// A request to the cloud is in progress; its answer requeues the object.
     CapacityPending,
 }
 
@@ -36,6 +38,9 @@ impl fmt::Display for Plan {
             Self::NoOp(Reason::Deleting) => f.write_str("no-op: being deleted"),
             Self::NoOp(Reason::ManagedElsewhere) => {
                 f.write_str("no-op: managed by another machine API")
+            }
+            Self::NoOp(Reason::OfDeployment) => {
+                f.write_str("no-op: its MachineDeployment is annotated instead")
             }
             Self::NoOp(Reason::CapacityPending) => f.write_str("no-op: waiting for the cloud"),
             Self::Refuse(refusal) => write!(f, "no-op: {refusal}"),
@@ -60,7 +65,7 @@ impl fmt::Display for Plan {
 pub enum Outcome {
     Unchanged,
     Written,
-    /// The MachineSet was deleted in the meantime.
+    /// The object was deleted in the meantime.
     Gone,
     Failed(Failure),
 }

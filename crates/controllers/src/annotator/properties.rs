@@ -15,7 +15,7 @@ use super::decide::decide;
 use super::error::Refusal;
 use super::snapshot::{CloudAnswer, Decoded};
 use super::*;
-use crate::kinds::{MachineSet, NoState};
+use crate::kinds::{MachineSet, NoState, Scalable};
 
 /// Any JSON value.
 fn anything() -> impl Strategy<Value = Value> {
@@ -96,19 +96,19 @@ proptest! {
     fn any_provider_spec_is_decided_on(spec in provider_spec()) {
         // The wire type keeps the provider spec raw: no content of it makes the object undecodable.
         let set = stored(&spec).map_err(|error| TestCaseError::fail(error.to_string()))?;
-        let set = Arc::new(MachineSet { provider: Some("example"), ..set });
+        let set = Arc::new(MachineSet { scalable: Scalable { provider: Some("example"), ..set.scalable }, ..set });
         let written = spec["instanceType"].as_str();
-        let known = set.shape.as_ref().ok().and_then(|shape| catalogue::capacity(&shape.instance_type));
+        let known = set.scalable.shape.as_ref().ok().and_then(|shape| catalogue::capacity(&shape.instance_type));
         for cloud in clouds() {
             let snapshot = Snapshot {
                 meta: set.meta.clone(),
-                content: Ok(Decoded { set: Arc::clone(&set), cloud, catalogue: known }),
+                content: Ok(Decoded { object: Arc::clone(&set), cloud, catalogue: known }),
                 options: Options::default(),
                 obey_migration: false,
             };
             let plan = decide(&snapshot);
             let _printed = plan.to_string();
-            match (&set.shape, plan) {
+            match (&set.scalable.shape, plan) {
                 (Err(error), plan) => {
                     prop_assert_eq!(plan, Plan::Refuse(Refusal::BadSpec((**error).clone())));
                 }

@@ -7,20 +7,18 @@ use machinist_domain::retry::Failure;
 use machinist_domain::shape::Capacity;
 use machinist_provider::capacity::ObservedCapacity;
 
-use crate::kinds::MachineSet;
-
 #[derive(Debug, Clone)]
-pub struct Snapshot<S> {
+pub struct Snapshot<T> {
     pub meta: Meta,
     /// The content, or why it cannot be decoded.
-    pub content: Result<Decoded<S>, String>,
+    pub content: Result<Decoded<T>, String>,
     pub options: Options,
     pub obey_migration: bool,
 }
 
 #[derive(Debug, Clone)]
-pub struct Decoded<S> {
-    pub set: Arc<MachineSet<S>>,
+pub struct Decoded<T> {
+    pub object: Arc<T>,
     pub cloud: CloudAnswer,
     pub catalogue: Option<Capacity>,
 }

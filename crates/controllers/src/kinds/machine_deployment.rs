@@ -10,10 +10,12 @@ use machinist_api::wire;
 use machinist_domain::conditions::{self, Condition};
 use machinist_domain::meta::Meta;
 use machinist_domain::pairs::Pairs;
+use machinist_provider::spec::SpecHalf;
 use machinist_runtime::cache::kind::Kind;
 
 use super::Template;
 use super::interner::{name, text};
+use super::scalable::{AsScalable, Reader, Scalable};
 use crate::machine_set::selector::{Selector, SelectorError};
 
 #[derive(Debug, Clone)]
@@ -21,6 +23,7 @@ pub struct MachineDeployment {
     pub meta: Meta,
     pub created: Timestamp,
     pub generation: i64,
+    pub scalable: Scalable,
     /// The annotation with the revision.
     pub revision: Option<Arc<str>>,
     pub spec: MachineDeploymentSpec,
@@ -54,8 +57,22 @@ pub struct MachineDeploymentStatus {
     pub conditions: Box<[Condition]>,
 }
 
-#[derive(Debug, Clone, Copy)]
-pub struct MachineDeployments;
+#[derive(Debug, Clone)]
+pub struct MachineDeployments {
+    reader: Reader,
+}
+
+impl MachineDeployments {
+    pub fn new(specs: Arc<dyn SpecHalf>) -> Self {
+        Self { reader: Reader::new(specs) }
+    }
+}
+
+impl AsScalable for MachineDeployment {
+    fn scalable(&self) -> &Scalable {
+        &self.scalable
+    }
+}
 
 impl Kind for MachineDeployments {
     type Wire = wire::MachineDeployment;
@@ -69,6 +86,7 @@ impl Kind for MachineDeployments {
             meta: Meta::of(&metadata),
             created: metadata.creation_timestamp.unwrap_or(Timestamp::UNIX_EPOCH),
             generation: metadata.generation,
+            scalable: self.reader.read(&metadata, &spec.template),
             revision: metadata.annotations.get(ANNOTATION_REVISION).map(name),
             spec: MachineDeploymentSpec {
                 replicas: spec.replicas,

@@ -1,6 +1,5 @@
-//! MachineSets as the caches store them. Of the provider spec only its shape is stored, or its error for the
-//! controllers to report. `S` is what a process stores beyond that: [`MachineSetState`] where the MachineSet controller
-//! runs, [`NoState`] where only the annotator does, to save memory.
+//! MachineSets as the caches store them. `S` is what a process stores beyond what the annotator reads:
+//! [`MachineSetState`] where the MachineSet controller runs, [`NoState`] where only the annotator does, to save memory.
 
 mod state;
 
@@ -9,29 +8,21 @@ use std::sync::Arc;
 use machinist_api::names::{AUTHORITY_MACHINE_API, CONDITION_PAUSED, STATUS_TRUE};
 use machinist_api::resource::{MACHINE_SETS, Resource};
 use machinist_api::wire;
-use machinist_domain::capacity_annotations::Current;
 use machinist_domain::meta::Meta;
-use machinist_domain::shape::Shape;
-use machinist_provider::spec::{SpecError, SpecHalf};
+use machinist_provider::spec::SpecHalf;
 use machinist_runtime::cache::kind::{Kind, Stored};
 
 pub(crate) use self::state::{
     DeletePolicy, MachineSetSpec, MachineSetState, MachineSetStatus, Template, UnknownDeletePolicy,
 };
 pub use self::state::{NoState, State};
-use super::interner::{Interner, name};
+use super::interner::name;
+use super::scalable::{AsScalable, Reader, Scalable};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineSet<S = Arc<MachineSetState>> {
     pub meta: Meta,
-    /// The provider whose spec the template has; `None` if no provider reads it.
-    pub provider: Option<&'static str>,
-    pub shape: Result<Arc<Shape>, Box<SpecError>>,
-    pub annotations: Arc<Current>,
-    /// Whether another machine API manages it, or neither during a migration.
-    pub managed_elsewhere: bool,
-    /// Whether its status names the API that manages it, or says that it is paused.
-    pub names_authority: bool,
+    pub scalable: Scalable,
     pub state: S,
 }
 
@@ -41,33 +32,21 @@ impl<S: State> Stored for MachineSet<S> {
     }
 }
 
+impl<S: State> AsScalable for MachineSet<S> {
+    fn scalable(&self) -> &Scalable {
+        &self.scalable
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct MachineSets<S = Arc<MachineSetState>> {
-    specs: Arc<dyn SpecHalf>,
-    /// MachineSets of one type in one zone have equal shapes and equal capacity annotations.
-    shapes: Arc<Interner<Shape>>,
-    annotations: Arc<Interner<Current>>,
+    reader: Reader,
     state: std::marker::PhantomData<fn() -> S>,
 }
 
 impl<S: State> MachineSets<S> {
     pub fn new(specs: Arc<dyn SpecHalf>) -> Self {
-        Self {
-            specs,
-            shapes: Arc::default(),
-            annotations: Arc::default(),
-            state: std::marker::PhantomData,
-        }
-    }
-
-    fn intern_shape(&self, mut shape: Shape) -> Arc<Shape> {
-        let Shape { instance_type, region, zone, credentials_secret, root_disk_gib: _ } =
-            &mut shape;
-        let texts = [region, zone, credentials_secret].into_iter().flatten();
-        for text in texts.chain([instance_type]) {
-            *text = name(&**text);
-        }
-        self.shapes.intern(Arc::new(shape))
+        Self { reader: Reader::new(specs), state: std::marker::PhantomData }
     }
 }
 
@@ -79,17 +58,11 @@ impl<S: State> Kind for MachineSets<S> {
     fn project(&self, wire: wire::MachineSet) -> MachineSet<S> {
         let mut meta = Meta::of(&wire.metadata);
         meta.key.namespace = name(&meta.key.namespace);
-        let raw = wire.spec.template.spec.parts.provider_spec.value.as_deref();
-        let shape = raw.map_or(Err(SpecError::Missing), |raw| self.specs.shape(raw));
-        let current = Current::read(|name| wire.metadata.annotations.get(name).map(String::as_str));
         let (managed_elsewhere, names_authority) = authority(&wire.status);
+        let scalable = self.reader.read(&wire.metadata, &wire.spec.template);
         MachineSet {
             meta,
-            provider: raw.and_then(|raw| self.specs.provider(raw)),
-            shape: shape.map(|shape| self.intern_shape(shape)).map_err(Box::new),
-            annotations: self.annotations.intern(Arc::new(current)),
-            managed_elsewhere,
-            names_authority,
+            scalable: Scalable { managed_elsewhere, names_authority, ..scalable },
             state: S::read(wire),
         }
     }

@@ -10,6 +10,7 @@ mod machine_deployment;
 mod machine_set;
 mod node;
 mod pod;
+mod scalable;
 mod taint;
 
 pub(crate) use cloud::{
@@ -31,6 +32,7 @@ pub use node::Nodes;
 pub(crate) use node::{Node, Ready};
 pub(crate) use pod::Pod;
 pub use pod::Pods;
+pub use scalable::{AsScalable, Scalable};
 pub(crate) use taint::Taint;
 
 use machinist_domain::meta::Meta;

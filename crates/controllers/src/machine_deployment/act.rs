@@ -101,17 +101,21 @@ impl Executor<'_> {
         for set in adopt {
             let mut owners = others(set);
             owners.push(owner(self.deployment));
-            let mut metadata = json!({"ownerReferences": owners});
+            let mut labels = self.deployment_label();
             // The set of the same template is taken over as it is.
             if let Ok(parts) = template::parts(&set.state.spec.template) {
                 let hash = template::hash(&parts.recipe);
-                metadata["labels"] = json!({LABEL_TEMPLATE_HASH: hash});
+                labels.insert(LABEL_TEMPLATE_HASH.to_owned(), json!(hash));
             }
+            let metadata = json!({"ownerReferences": owners, "labels": labels});
             last = self.patch_set(set, json!({"metadata": metadata})).await?;
         }
         for set in release {
-            let patch = json!({"metadata": {"ownerReferences": others(set)}});
-            last = self.patch_set(set, patch).await?;
+            let mut labels = self.deployment_label();
+            labels.retain(|name, value| set.state.labels.get(name) == value.as_str());
+            labels.values_mut().for_each(|value| *value = Value::Null);
+            let metadata = json!({"ownerReferences": others(set), "labels": labels});
+            last = self.patch_set(set, json!({"metadata": metadata})).await?;
         }
         Ok(last)
     }
@@ -154,10 +158,7 @@ impl Executor<'_> {
         let mut labels = map(&spec.template.labels);
         labels.insert(LABEL_TEMPLATE_HASH.to_owned(), json!(hash));
         let mut set_labels = labels.clone();
-        let name = &*self.deployment.key.name;
-        if name.len() <= LONGEST_VALUE {
-            set_labels.insert(LABEL_DEPLOYMENT_NAME.to_owned(), json!(name));
-        }
+        set_labels.extend(self.deployment_label());
         Ok(json!({
             "metadata": {
                 "labels": set_labels,
@@ -177,6 +178,12 @@ impl Executor<'_> {
                 },
             },
         }))
+    }
+
+    /// By which cluster-autoscaler finds the sets of a deployment; none if the name is too long for a label.
+    fn deployment_label(&self) -> Map<String, Value> {
+        let name = Some(&*self.deployment.key.name).filter(|name| name.len() <= LONGEST_VALUE);
+        name.map(|name| (LABEL_DEPLOYMENT_NAME.to_owned(), json!(name))).into_iter().collect()
     }
 
     async fn number<K: Kind>(

@@ -285,6 +285,7 @@ fn numbers(one: &SetView, view: &View, now: Timestamp) -> Numbers {
         leaving: one.leaving,
         available: count(&|member| !member.is_marked() && is_available(member, view, now)),
         first: count(&|member| member.is_marked() || member.has_failed()),
+        marked: count(&Member::is_marked),
         markable: count(&|member| is_markable(member, view, now)),
         deleting: one.set.meta.deleting,
         exact: view.listed,

@@ -110,9 +110,13 @@ const WRITES: &[Write] = &[
     ),
     Write::patch(
         MACHINE_SETS,
-        &["metadata.ownerReferences", "metadata.labels[machinist.dev/template-hash]"],
-        "A MachineSet with a controller owner is not touched; other owners stay. \
-         The owner is removed when the selector no longer matches.",
+        &[
+            "metadata.ownerReferences",
+            "metadata.labels[machinist.dev/template-hash]",
+            "metadata.labels[cluster.x-k8s.io/deployment-name]",
+        ],
+        "A MachineSet with a controller owner is not touched; other owners stay. The owner and the deployment's name, \
+         which cluster-autoscaler reads, are removed when the selector no longer matches.",
     ),
     Write::new("delete", MACHINE_SETS, &["*"], "Empty ones beyond revisionHistoryLimit."),
     Write::patch(

@@ -67,6 +67,7 @@ pub struct MachineDeploymentController {
 impl MachineDeploymentController {
     pub fn new(
         shared: &Arc<Shared>,
+        deployments: MachineDeployments,
         sets: MachineSets,
         machines: Machines,
         timings: MachineTimings,
@@ -76,7 +77,7 @@ impl MachineDeploymentController {
         let sets = caches.open(&shared.control, scope.clone(), sets);
         let nodes_cluster = shared.target.as_ref().unwrap_or(&shared.control);
         Self {
-            deployments: caches.open(&shared.control, scope.clone(), MachineDeployments),
+            deployments: caches.open(&shared.control, scope.clone(), deployments),
             nodes: caches.open(nodes_cluster, Scope::All, Nodes),
             sets_by_owner: sets.index_entries(ownership::sets_by_owner),
             machines_by_owner: machines.index_entries(ownership::machines_by_owner),

@@ -49,7 +49,8 @@ pub(super) fn template_of(kind: &str) -> Value {
 }
 
 pub(super) fn read(deployment: &Value) -> Arc<MachineDeployment> {
-    Arc::new(MachineDeployments.project(serde_json::from_str(&deployment.to_string()).unwrap()))
+    let kind = MachineDeployments::new(Arc::new(Unread));
+    Arc::new(kind.project(serde_json::from_str(&deployment.to_string()).unwrap()))
 }
 
 /// A set of the deployment for a template with this type; it is called like the type.

@@ -4,14 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use machinist_controllers::annotator::{self, Annotator};
 use machinist_controllers::cloud_access::SecretScope;
 use machinist_controllers::clouds::Clouds;
-use machinist_controllers::kinds::{MachineSets, Machines};
+use machinist_controllers::kinds::{MachineDeployments, MachineSets, Machines};
 use machinist_controllers::machine::{self, MachineController};
 use machinist_controllers::machine_deployment::MachineDeploymentController;
 use machinist_controllers::machine_set::{self, MachineSetController};
 use machinist_controllers::node_link::NodeLink;
 use machinist_controllers::secrets::ClusterSecrets;
+use machinist_domain::capacity_annotations;
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_provider::metrics::NoMetrics;
 use machinist_provider::parts::{CloudTimings, Parts};
@@ -96,9 +98,22 @@ impl<'a> Setup<'a> {
         let providers = Providers::new(vec![Arc::new(SimProvider::at(endpoint))]);
         let sets = MachineSets::new(Arc::new(providers.clone()));
         let machines = Machines::new(Arc::new(providers.clone()));
+        let deployments = MachineDeployments::new(Arc::new(providers.clone()));
         let one = |name: &&str| {
             let (providers, sets, machines) = (providers.clone(), sets.clone(), machines.clone());
             Ok(match *name {
+                "annotator" => {
+                    let deployments = deployments.clone();
+                    let also = providers.clone();
+                    Registration::new(move |shared| {
+                        let settings = annotations(shared, &providers, &timings);
+                        Annotator::new(shared, sets, settings)
+                    })
+                    .with_optional(move |shared| {
+                        let settings = annotations(shared, &also, &timings);
+                        Annotator::new(shared, deployments, settings)
+                    })
+                }
                 MachineController::NAME => Registration::new(move |shared| {
                     let settings = machine::Settings {
                         clouds: Clouds::new(&providers, &parts(shared, &timings)),
@@ -113,14 +128,38 @@ impl<'a> Setup<'a> {
                     let settings = machine_set::Settings { migration, timings };
                     MachineSetController::new(shared, sets, machines, settings)
                 }),
-                MachineDeploymentController::NAME => Registration::new(move |shared| {
-                    MachineDeploymentController::new(shared, sets, machines, timings)
-                }),
+                MachineDeploymentController::NAME => {
+                    let deployments = deployments.clone();
+                    Registration::new(move |shared| {
+                        MachineDeploymentController::new(
+                            shared,
+                            deployments,
+                            sets,
+                            machines,
+                            timings,
+                        )
+                    })
+                }
                 NodeLink::NAME => Registration::new(move |shared| NodeLink::new(shared, machines)),
                 other => bail!("no controller is called {other}"),
             })
         };
         self.controllers.iter().map(one).collect()
+    }
+}
+
+fn annotations(
+    shared: &Arc<Shared>,
+    providers: &Providers,
+    timings: &MachineTimings,
+) -> annotator::Settings {
+    let parts = parts(shared, timings);
+    let all = providers.iter().map(|provider| (provider.name(), provider.capacity(&parts)));
+    annotator::Settings {
+        options: capacity_annotations::Options::default(),
+        capacities: all.collect(),
+        migration: None,
+        secrets: SecretScope::Named,
     }
 }
 

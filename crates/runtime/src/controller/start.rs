@@ -64,6 +64,7 @@ impl std::fmt::Debug for Registration {
     }
 }
 
+#[derive(Clone)]
 pub(crate) struct Start {
     pub(crate) shared: Arc<Shared>,
     pub(crate) leadership: Leadership,
@@ -77,20 +78,44 @@ impl Registration {
         Self {
             declaration: C::DECLARATION,
             lease: C::DECLARATION.lease.custom,
-            start: Box::new(|start| Box::pin(run(build, start))),
+            start: Box::new(|start| Box::pin(run(build, start, Need::Required))),
         }
+    }
+
+    /// Adds a part of the controller for kinds that do not have to be served. It starts when they are, with the same
+    /// Lease; until then, it is not mentioned and does not affect readiness.
+    #[must_use]
+    pub fn with_optional<C: Controller>(
+        self,
+        build: impl FnOnce(&Arc<Shared>) -> C + Send + 'static,
+    ) -> Self {
+        let controller = self.start;
+        let start = |start: Start| -> BoxFuture<'static, ()> {
+            let part = run(build, start.clone(), Need::Optional);
+            Box::pin(async { tokio::join!(controller(start), part).0 })
+        };
+        Self { start: Box::new(start), ..self }
     }
 }
 
-async fn run<C: Controller>(build: impl FnOnce(&Arc<Shared>) -> C, start: Start) {
+/// Whether the kinds of a controller have to be served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    Required,
+    Optional,
+}
+
+async fn run<C: Controller>(build: impl FnOnce(&Arc<Shared>) -> C, start: Start, need: Need) {
     let Start { shared, leadership, workers, stop } = start;
     for resource in C::DECLARATION.requires {
-        let served = wait_served(&shared, C::NAME, *resource);
+        let served = wait_served(&shared, C::NAME, *resource, need);
         if stop.run_until_cancelled(served).await.is_none() {
             return;
         }
     }
-    shared.readiness.runs(C::NAME);
+    if need == Need::Required {
+        shared.readiness.runs(C::NAME);
+    }
     tracing::info!(controller = C::NAME, workers, "starting controller");
     let session = shared.control.session(UserAgent::of(C::NAME));
     let queue = Arc::new(Queue::new(shared.timings.retry));
@@ -112,8 +137,13 @@ async fn run<C: Controller>(build: impl FnOnce(&Arc<Shared>) -> C, start: Start)
 }
 
 /// Watches the CustomResourceDefinition, or polls the resource if that is not allowed.
-async fn wait_served(shared: &Shared, controller: &'static str, resource: Resource) {
-    shared.readiness.waits(controller, Waiting::Served(resource));
+async fn wait_served(shared: &Shared, controller: &'static str, resource: Resource, need: Need) {
+    let waits = |what| {
+        if need == Need::Required {
+            shared.readiness.waits(controller, what);
+        }
+    };
+    waits(Waiting::Served(resource));
     let definitions = shared.caches.open(&shared.control, Scope::All, CustomResourceDefinitions);
     let crd = resource.crd_name();
     let name = ObjectKey::new("", crd.as_str());
@@ -127,22 +157,30 @@ async fn wait_served(shared: &Shared, controller: &'static str, resource: Resour
     let mut attempts = 0;
     while definitions.get(&name).is_none() {
         if definitions.state().synced {
-            tracing::warn!(resource = crd, "waiting for the CustomResourceDefinition");
-            shared.readiness.waits(controller, Waiting::Missing(resource));
+            if need == Need::Required {
+                tracing::warn!(resource = crd, "waiting for the CustomResourceDefinition");
+            }
+            waits(Waiting::Missing(resource));
             news.notified().await;
         } else {
-            match list_one(shared, resource).await {
+            let answered = match list_one(shared, resource).await {
                 Ok(()) => return,
                 Err(error) if error.is_forbidden() => {
-                    shared.readiness.waits(controller, Waiting::Forbidden(resource, error));
+                    waits(Waiting::Forbidden(resource, error));
+                    true
                 }
                 Err(error) if error.code() == Some(404) => {
-                    shared.readiness.waits(controller, Waiting::Missing(resource));
+                    waits(Waiting::Missing(resource));
+                    true
                 }
-                Err(_) => {}
-            }
+                Err(_) => false,
+            };
             attempts += 1;
-            let pause: Duration = shared.timings.reconnect.delay(attempts, fastrand::f64());
+            let pause: Duration = match need {
+                // It may never be served.
+                Need::Optional if answered => shared.timings.sync_period,
+                _ => shared.timings.reconnect.delay(attempts, fastrand::f64()),
+            };
             drop(tokio::time::timeout(pause, definitions.wait_synced()).await);
         }
     }

@@ -9,7 +9,7 @@ use machinist_domain::retry::Retry;
 use machinist_domain::shape::Architecture;
 
 use super::*;
-use crate::kinds::{MachineSet, NoState};
+use crate::kinds::{MachineSet, NoState, Scalable};
 
 const CAPACITY: Capacity = Capacity {
     vcpus: 2,
@@ -32,9 +32,8 @@ fn meta() -> Meta {
     }
 }
 
-fn machine_set() -> MachineSet<NoState> {
-    MachineSet {
-        meta: meta(),
+fn scalable() -> Scalable {
+    Scalable {
         provider: Some("aws"),
         shape: Ok(Arc::new(Shape {
             instance_type: "m6g.large".into(),
@@ -46,15 +45,19 @@ fn machine_set() -> MachineSet<NoState> {
         annotations: Arc::default(),
         managed_elsewhere: false,
         names_authority: false,
-        state: NoState,
+        of_deployment: false,
     }
 }
 
-fn decoded() -> Decoded<NoState> {
-    Decoded { set: Arc::new(machine_set()), cloud: CloudAnswer::NotUsed, catalogue: None }
+fn of(scalable: Scalable) -> Arc<MachineSet<NoState>> {
+    Arc::new(MachineSet { meta: meta(), scalable, state: NoState })
 }
 
-fn snapshot(decoded: Decoded<NoState>) -> Snapshot<NoState> {
+fn decoded() -> Decoded<MachineSet<NoState>> {
+    Decoded { object: of(scalable()), cloud: CloudAnswer::NotUsed, catalogue: None }
+}
+
+fn snapshot(decoded: Decoded<MachineSet<NoState>>) -> Snapshot<MachineSet<NoState>> {
     Snapshot {
         meta: meta(),
         content: Ok(decoded),
@@ -165,18 +168,25 @@ fn ignores_a_set_that_is_being_deleted() {
 
 #[test]
 fn ignores_sets_managed_elsewhere_only_with_the_feature_gate() {
-    let set = Arc::new(MachineSet { managed_elsewhere: true, ..machine_set() });
-    let mut moved = snapshot(Decoded { set, catalogue: Some(LISTED), ..decoded() });
+    let object = of(Scalable { managed_elsewhere: true, ..scalable() });
+    let mut moved = snapshot(Decoded { object, catalogue: Some(LISTED), ..decoded() });
     assert!(matches!(decide(&moved), Plan::Annotate(_)));
     moved.obey_migration = true;
     assert_eq!(decide(&moved), Plan::NoOp(Reason::ManagedElsewhere));
 }
 
 #[test]
+fn ignores_a_set_of_a_deployment() {
+    let object = of(Scalable { of_deployment: true, ..scalable() });
+    let owned = snapshot(Decoded { object, catalogue: Some(LISTED), ..decoded() });
+    assert_eq!(decide(&owned), Plan::NoOp(Reason::OfDeployment));
+}
+
+#[test]
 fn refuses_bad_specs_and_undecodable_objects_with_the_reason() {
-    let set = MachineSet { shape: Err(SpecError::Missing.into()), ..machine_set() };
-    let (set, cloud) = (Arc::new(set), CloudAnswer::NoRegion);
-    let plan = decide(&snapshot(Decoded { set, cloud, ..decoded() }));
+    let object = of(Scalable { shape: Err(SpecError::Missing.into()), ..scalable() });
+    let cloud = CloudAnswer::NoRegion;
+    let plan = decide(&snapshot(Decoded { object, cloud, ..decoded() }));
     assert_eq!(plan, Plan::Refuse(Refusal::BadSpec(SpecError::Missing)));
 
     let content = Err("expected a string".to_owned());

@@ -1,3 +1,5 @@
+use machinist_domain::shape::Shape;
+use machinist_provider::spec::SpecError;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -90,7 +92,7 @@ fn stores_equal_capacity_annotations_once() {
     let annotations = |name: &str, cpus: &str| {
         let mut object = object(name);
         object["metadata"]["annotations"] = json!({"machine.openshift.io/vCPU": cpus});
-        read(&kind, &object).annotations
+        read(&kind, &object).scalable.annotations
     };
     let (a, b, other) = (annotations("a", "4"), annotations("b", "4"), annotations("c", "8"));
     assert!(Arc::ptr_eq(&a, &b));

@@ -6,6 +6,8 @@
 //! neither `replicas + maxSurge` nor `replicas − maxUnavailable` depends on how late the watches are.
 //! Not here: which set is the new one, and what is written.
 
+mod targeted;
+
 /// One set. Sets are in the order of their age.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Numbers {
@@ -22,6 +24,8 @@ pub(super) struct Numbers {
     /// Members that the MachineSet deletes before any available one: marked or failed. Those without a Node follow, but
     /// may have one meanwhile.
     pub(super) first: usize,
+    /// Those of them that are marked.
+    pub(super) marked: usize,
     /// Other members that are not available and can be marked.
     pub(super) markable: usize,
     /// The set itself is being deleted; it is not scaled.
@@ -154,6 +158,7 @@ impl Fleet<'_> {
                 self.lower(new, excess, self.spare())
             })
             .or_else(|| self.raise(new, self.replicas.saturating_sub(self.sets[new].desired)))
+            .or_else(|| self.marked_new(new))
             .or_else(|| self.replace(new))
     }
 
@@ -252,10 +257,14 @@ impl Fleet<'_> {
         }
     }
 
-    /// Scales down to `most` Machines, in proportion to the sizes of the sets as far as availability permits.
+    /// Scales down to `most` Machines: marked ones first, then in proportion to the sizes of the sets as far as
+    /// availability permits.
     fn shrink(&self, most: usize) -> Option<Step> {
         let wanted = self.wanted();
         let excess = wanted.checked_sub(most).filter(|excess| *excess > 0)?;
+        if let Some(step) = self.marked(excess) {
+            return Some(step);
+        }
         let mut spare = self.spare();
         let mut sizes = Vec::new();
         for (set, target) in self.shares(most, wanted) {

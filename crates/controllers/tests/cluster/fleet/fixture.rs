@@ -47,10 +47,11 @@ impl Fleet {
         Self::on(control_plane(served).await, test, served).await
     }
 
-    /// With the controller of MachineDeployments.
+    /// With the controller of MachineDeployments, and the annotator.
     pub(crate) async fn with_deployments(test: &str) -> Result<Self> {
         let Self(mut fixture) = Self::new(test, Served::Ours).await?;
-        fixture.setup.controllers = &["machine", "machineset", "machinedeployment", "nodelink"];
+        fixture.setup.controllers =
+            &["annotator", "machine", "machineset", "machinedeployment", "nodelink"];
         Ok(Self(fixture))
     }
 

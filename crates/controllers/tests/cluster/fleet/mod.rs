@@ -2,6 +2,7 @@
 //! them.
 
 mod alone;
+mod autoscaler;
 mod chaos;
 mod fixture;
 mod idle;

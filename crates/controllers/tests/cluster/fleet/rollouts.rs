@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use crate::fleet::fixture::{Fleet, machine_spec};
 use crate::fleet::idle::stays_idle;
 
-const WEB: &str = "web";
+pub(super) const WEB: &str = "web";
 
 /// Lists the Machines again and again, without a cache.
 struct Observer {
@@ -84,7 +84,7 @@ fn template(kind: &str) -> Value {
     json!({"metadata": {"labels": labels}, "spec": machine_spec(&json!({"instanceType": kind}))})
 }
 
-async fn create(fleet: &Fleet, replicas: usize, extra: Value) -> Result<()> {
+pub(super) async fn create(fleet: &Fleet, replicas: usize, extra: Value) -> Result<()> {
     let mut spec = json!({
         "replicas": replicas,
         "selector": {"matchLabels": {"app": WEB}},
@@ -95,12 +95,12 @@ async fn create(fleet: &Fleet, replicas: usize, extra: Value) -> Result<()> {
     Ok(())
 }
 
-async fn edit(fleet: &Fleet, kind: &str) -> Result<()> {
+pub(super) async fn edit(fleet: &Fleet, kind: &str) -> Result<()> {
     fleet.patch_deployment(WEB, json!({"spec": {"template": template(kind)}})).await
 }
 
 /// Waits until the rollout of the stored spec is complete; returns the Machines' names.
-async fn until_complete(fleet: &Fleet, size: usize) -> Result<BTreeSet<String>> {
+pub(super) async fn until_complete(fleet: &Fleet, size: usize) -> Result<BTreeSet<String>> {
     let what = format!("{size} Machines of the current template");
     fleet
         .until_deployment(WEB, &what, |web| {
@@ -121,7 +121,7 @@ async fn until_complete(fleet: &Fleet, size: usize) -> Result<BTreeSet<String>> 
         .await
 }
 
-fn type_of(machine: &DynamicObject) -> Option<&str> {
+pub(super) fn type_of(machine: &DynamicObject) -> Option<&str> {
     machine.data.pointer("/spec/providerSpec/value/instanceType")?.as_str()
 }
 

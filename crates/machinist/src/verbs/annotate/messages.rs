@@ -10,7 +10,7 @@ texts! {
     pub(super) fn wrong_architecture(name: &str) =
         "kubernetes.io/arch={name} in the capacity labels was wrong and is replaced";
     pub(super) fn unknown_types(count: usize) =
-        "MachineSets with an unknown instance type, not changed: {count}";
+        "objects with an unknown instance type, not changed: {count}";
 }
 
 pub(super) fn unreadable(count: usize) -> String {
@@ -18,6 +18,7 @@ pub(super) fn unreadable(count: usize) -> String {
     format!("{count} {documents} cannot be read (see above); nothing was printed")
 }
 
+pub(super) const OF_DEPLOYMENT: &str = "its MachineDeployment is annotated instead; not changed";
 pub(super) const NOT_MAPS: &str = "metadata and metadata.annotations must be maps";
 
 #[cfg(test)]
@@ -37,6 +38,7 @@ mod tests {
             unknown_type("m99.mega"),
             kept("capacity.cluster-autoscaler.kubernetes.io/cpu"),
             wrong_architecture("arm64"),
+            OF_DEPLOYMENT.to_owned(),
             NOT_MAPS.to_owned(),
             unreadable(2),
             unknown_types(3),

@@ -1,12 +1,13 @@
-//! `machinist annotate`: scale-from-zero annotations for MachineSet manifests, without a cluster. [`machine_sets`]
-//! computes the change, [`edit`] applies it to the text, so that comments and order survive. Nothing but annotations
-//! changes; a document without a change keeps every byte; if any input is invalid, nothing is printed.
+//! `machinist annotate`: scale-from-zero annotations for manifests of MachineSets and MachineDeployments, without a
+//! cluster. [`objects`] computes the change, [`edit`] applies it to the text, so that comments and order survive.
+//! Nothing but annotations changes; a document without a change keeps every byte; if any input is invalid, nothing is
+//! printed.
 
 #[cfg(feature = "aws")]
 mod ec2;
 mod edit;
-mod machine_sets;
 mod messages;
+mod objects;
 mod printed;
 
 use std::num::NonZeroUsize;
@@ -19,7 +20,7 @@ use serde::Serialize;
 
 #[cfg(feature = "aws")]
 use self::ec2::Regions;
-use self::machine_sets::Found;
+use self::objects::Found;
 use self::printed::Printed;
 use crate::annotator::Source;
 use crate::cli::{AnnotateArguments, ManifestFormat};
@@ -98,7 +99,7 @@ fn annotate(
             Ok((text, found)) => {
                 printed.append(&text, is_json(*document, output));
                 result.unknown += found.unknown;
-                let note = |(name, note)| format!("{place}: MachineSet {name}: {note}");
+                let note = |(object, note)| format!("{place}: {object}: {note}");
                 result.notes.extend(found.notes.into_iter().map(note));
             }
             Err(reason) => {
@@ -118,7 +119,7 @@ fn one(
     known: Known<'_>,
 ) -> Result<(String, Found), String> {
     let mut node = Node::parse(document)?;
-    let found = machine_sets::annotate(&mut node, options, known)?;
+    let found = objects::annotate(&mut node, options, known)?;
     let keeps_text = match output {
         None => true,
         Some(ManifestFormat::Json) => false,

@@ -135,6 +135,31 @@ fn sets_in_a_list_are_found() {
 }
 
 #[test]
+fn deployments_are_annotated_as_sets_are_and_their_sets_are_not() {
+    let written = "metadata: # m\n  # first\n  name: a\n";
+    let deployment = |metadata: &str| set(metadata).replace("MachineSet", "MachineDeployment");
+    let expected = format!("metadata: # m\n  annotations:\n{FOUR_LINES}  # first\n  name: a\n");
+    assert_eq!(annotated(&deployment(written)), deployment(&expected));
+
+    let item = deployment("metadata:\n  name: a\n").replace('\n', "\n  ");
+    for kind in ["List", "MachineDeploymentList"] {
+        let version = if kind == "List" { "v1" } else { "machine.openshift.io/v1beta1" };
+        let list = format!("apiVersion: {version}\nitems:\n- {}\nkind: {kind}\n", item.trim_end());
+        let result = annotated(&list);
+        assert!(result.contains("      machine.openshift.io/vCPU: \"2\"\n"), "{result}");
+    }
+
+    let unknown = deployment("metadata: {name: u}\n").replace("m6g.large", "m99.mega");
+    let result = run(&[&unknown], None, OPENSHIFT);
+    assert_eq!((result.unknown, &result.text), (1, &unknown));
+    let of = "metadata:\n  name: a\n  ownerReferences:\n  - {kind: MachineDeployment, name: b}\n";
+    let owned = run(&[&set(of)], None, OPENSHIFT);
+    assert_eq!(owned.text, set(of));
+    assert!(owned.notes[0].starts_with("f0:1: MachineSet a: its MachineDeployment"), "{owned:?}");
+    assert!(result.notes[0].starts_with("f0:1: MachineDeployment u: instance"), "{result:?}");
+}
+
+#[test]
 fn odd_documents_are_written_anew_and_mean_the_same() {
     let aliased = "metadata: {annotations: &a {x: y}, labels: *a, name: a}\n";
     let complex = "? metadata\n: name: a\n";
@@ -282,7 +307,8 @@ fn machine_set() -> impl Strategy<Value = Node> {
         )
     });
     let annotations = proptest::option::of(prop_oneof![Just(Node::Null), annotations]);
-    (annotations, value(), value()).prop_map(|(annotations, one, other)| {
+    let kind = prop_oneof![Just("MachineSet"), Just("MachineDeployment")];
+    (annotations, value(), value(), kind).prop_map(|(annotations, one, other, kind)| {
         let mut metadata = vec![("name", text("a")), ("labels", one)];
         metadata.extend(annotations.map(|annotations| ("annotations", annotations)));
         let spec = map(vec![("instanceType", text("g4ad.xlarge")), ("more", other.clone())]);
@@ -291,7 +317,7 @@ fn machine_set() -> impl Strategy<Value = Node> {
         map(vec![
             ("status", other),
             ("apiVersion", text("machine.openshift.io/v1beta1")),
-            ("kind", text("MachineSet")),
+            ("kind", text(kind)),
             ("metadata", map(metadata)),
             ("spec", spec.get("spec").cloned().unwrap_or(Node::Null)),
         ])

@@ -12,9 +12,18 @@ use serde_json::{Value, json};
 use crate::processes::support::process::Process;
 use crate::processes::support::replica::LEADER;
 use crate::processes::support::time::PATIENCE;
-use crate::processes::support::world::{AnnotatorWorld, SMALL, Shape, UNKNOWN, spec};
+use crate::processes::support::world::{
+    AnnotatorWorld, SMALL, Shape, UNKNOWN, deployment_spec, spec,
+};
 
 const GPU: Shape = Shape { instance_type: "p4d.24xlarge", vcpus: "96" };
+
+/// A deployment with every field that is read.
+fn full_deployment(shape: Shape) -> Value {
+    let mut spec = deployment_spec(shape);
+    spec["template"]["spec"] = full(shape)["template"]["spec"].take();
+    spec
+}
 
 /// A set with every field that is read.
 fn full(shape: Shape) -> Value {
@@ -60,10 +69,27 @@ async fn the_annotator_writes_exactly_what_it_declares() -> Result<()> {
         "spec": full(SMALL),
     }))?;
     world.sets().create(&PostParams::default(), &set).await?;
+    let deployment = serde_json::from_value(json!({
+        "apiVersion": "machine.openshift.io/v1beta1",
+        "kind": "MachineDeployment",
+        "metadata": metadata,
+        "spec": full_deployment(SMALL),
+    }))?;
+    world.deployments().create(&PostParams::default(), &deployment).await?;
+    world.create_machine_deployment("web", json!({}), full_deployment(GPU)).await?;
     world.create_machine_set("set", json!({}), full(GPU)).await?;
     world.create_set("unknown", UNKNOWN).await?;
     world.annotated("taken", SMALL).await?;
     world.annotated("set", GPU).await?;
+    world.deployment_annotated("taken", SMALL).await?;
+    world.deployment_annotated("web", GPU).await?;
+    // A merge patch that removes the zone and the size of the volume, too.
+    let mut smaller = deployment_spec(SMALL);
+    let machine = &mut smaller["template"]["spec"]["providerSpec"]["value"];
+    machine["placement"] = json!(null);
+    machine["blockDevices"] = json!(null);
+    world.patch_deployment("web", json!({"spec": smaller})).await?;
+    world.deployment_annotated("web", SMALL).await?;
     world.change_set("set", SMALL).await?;
     world.annotated("set", SMALL).await?;
     world.delete_set("set").await?;

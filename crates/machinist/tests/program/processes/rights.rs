@@ -23,7 +23,9 @@ use crate::processes::support::openshift::definition;
 use crate::processes::support::process::Process;
 use crate::processes::support::replica::LEADER;
 use crate::processes::support::time::PATIENCE;
-use crate::processes::support::world::{AnnotatorWorld, LARGE, LEASE, SMALL, Shape, UNKNOWN, spec};
+use crate::processes::support::world::{
+    AnnotatorWorld, LARGE, LEASE, SMALL, Shape, UNKNOWN, deployment_spec, spec,
+};
 
 /// Where the rival's Lease and, on OpenShift, everything else of machines is.
 const MACHINE_API: &str = "openshift-machine-api";
@@ -150,6 +152,10 @@ async fn it_works(
     world.create_machine_set("set", json!({}), spec_with(SMALL, provider)).await?;
     world.create_machine_set("unknown", json!({}), spec_with(UNKNOWN, provider)).await?;
     world.annotated("set", SMALL).await?;
+    let mut web = deployment_spec(SMALL);
+    web["template"]["spec"] = spec_with(SMALL, provider)["template"]["spec"].take();
+    world.create_machine_deployment("web", json!({}), web).await?;
+    world.deployment_annotated("web", SMALL).await?;
     poll::eventually(PATIENCE, "an Event about the unknown type", || async {
         let found = reasons(world).await?;
         ensure!(found.iter().any(|reason| reason == "FailedUpdate"), "there are {found:?}");

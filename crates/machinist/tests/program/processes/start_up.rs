@@ -7,11 +7,12 @@ use machinist_control_plane::ControlPlane;
 use machinist_testbed::cluster;
 use machinist_testbed::faults::{Effect, Match, Rule};
 use machinist_testbed::poll;
+use serde_json::json;
 
 use crate::processes::support::process::{Process, file_with, run_to_end};
 use crate::processes::support::replica::Replica;
 use crate::processes::support::time::{PATIENCE, busy, holds_for};
-use crate::processes::support::world::{AnnotatorWorld, SMALL};
+use crate::processes::support::world::{AnnotatorWorld, LARGE, SMALL, deployment_spec, spec};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_definition_that_is_installed_later_is_picked_up() -> Result<()> {
@@ -38,6 +39,54 @@ async fn a_definition_that_is_installed_later_is_picked_up() -> Result<()> {
     world.annotated("set", SMALL).await?;
     let (_, details) = replica.process.readyz().await?;
     assert!(!details.contains("waits") && details.contains("annotator runs"), "{details}");
+    replica.process.ensure_alive()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn machine_deployments_are_not_waited_for_and_are_annotated_once_they_are_served()
+-> Result<()> {
+    let control_plane = ControlPlane::start().await?;
+    let of = |kind: &str| {
+        let all = machinist_api::crds();
+        let found = all.into_iter().find(|crd| crd.spec.names.kind == kind);
+        anyhow::Ok(serde_json::to_string(&found.context("a definition")?)?)
+    };
+    control_plane.install_crds(&of("MachineSet")?).await?;
+    let world = AnnotatorWorld::on(&control_plane, "optional").await?;
+    let mut replica = Replica::start(&world, &[]).await?;
+    world.create_set("set", SMALL).await?;
+    world.annotated("set", SMALL).await?;
+    let (code, details) = replica.process.readyz().await?;
+    assert!(code == 200 && !details.contains("machinedeployments"), "{code}: {details}");
+    let asked = replica.proxy.log().entries().len();
+    holds_for(Duration::from_secs(2), "no polling", async || {
+        ensure!(replica.proxy.log().entries().len() <= asked + 2, "{}", replica.proxy.log());
+        Ok(())
+    })
+    .await?;
+
+    control_plane.install_crds(&of("MachineDeployment")?).await?;
+    world.create_deployment("web", SMALL).await?;
+    world.deployment_annotated("web", SMALL).await?;
+    let template = deployment_spec(LARGE)["template"].take();
+    world.patch_deployment("web", json!({"spec": {"template": template}})).await?;
+    world.deployment_annotated("web", LARGE).await?;
+    // cluster-autoscaler ignores a set that a deployment owns, and so does the annotator until it is released.
+    let owner = json!([{
+        "apiVersion": "machine.openshift.io/v1beta1", "kind": "MachineDeployment",
+        "name": "web", "uid": "of-web", "controller": true,
+    }]);
+    world.create_machine_set("owned", json!({"ownerReferences": owner}), spec(SMALL)).await?;
+    holds_for(Duration::from_secs(1), "no annotations", async || {
+        let annotations = world.sets().get("owned").await?.metadata.annotations;
+        ensure!(annotations.is_none(), "{annotations:?}");
+        Ok(())
+    })
+    .await?;
+    world.patch_set("owned", json!({"metadata": {"ownerReferences": null}})).await?;
+    world.annotated("owned", SMALL).await?;
+    let (code, details) = replica.process.readyz().await?;
+    assert!(code == 200 && details.contains("machinedeployments"), "{code}: {details}");
     replica.process.ensure_alive()
 }
 

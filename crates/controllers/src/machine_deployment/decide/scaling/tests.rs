@@ -98,6 +98,26 @@ fn scales_out_the_new_set_and_scales_in_all_in_proportion() {
 }
 
 #[test]
+fn marked_machines_go_first_in_whichever_set_they_are() {
+    let marked = |desired, count| Numbers { marked: count, ..set(desired, desired - count) };
+    // In proportion, the old set would lose them.
+    let step = |replicas, sets: &[Numbers]| fleet(replicas, sets).step();
+    assert_eq!(step(3, &[set(4, 4), marked(2, 2)]), scale(1, 0));
+    assert_eq!(step(3, &[marked(4, 1), marked(2, 1)]), Step::Scale(vec![(0, 3), (1, 1)]));
+    let paused = Fleet { paused: true, ..fleet(3, &[set(4, 4), marked(1, 1)]) }.step();
+    assert_eq!(paused, scale(1, 0));
+    // The rest is taken in proportion afterwards.
+    assert_eq!(step(1, &[set(4, 4), marked(1, 1)]), scale(1, 0));
+    // One that is on its way out is not taken twice.
+    let going = Numbers { desired: 1, members: 2, ..marked(2, 1) };
+    assert_eq!(step(3, &[set(4, 4), going]), scale(0, 3));
+    // Nothing is taken because of a mark alone.
+    assert_eq!(step(3, &[set(0, 0), marked(3, 1)]), Step::Wait(Wait::Available(1)));
+    // In a roll that waits for it, a marked Machine of the new set makes room for another one.
+    assert_eq!(step(3, &[set(2, 2), marked(2, 1)]), scale(1, 1));
+}
+
+#[test]
 fn deletions_that_are_not_seen_yet_count_as_done_and_still_cost() {
     // The old set has three Machines to delete one of, any of them.
     let pending = Numbers { desired: 2, ..set(3, 3) };

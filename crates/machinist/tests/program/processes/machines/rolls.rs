@@ -4,7 +4,7 @@
 use anyhow::{Result, ensure};
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, DynamicObject, ListParams};
-use machinist_api::names::ANNOTATION_ORDINALS;
+use machinist_api::names::{ANNOTATION_ORDINALS, LABEL_DEPLOYMENT_NAME};
 use machinist_testbed::world::reading::condition;
 use serde_json::{Value, json};
 
@@ -109,10 +109,14 @@ async fn adopt(fleet: &Fleet) -> Result<()> {
     let matching = json!({"metadata": {"labels": {"app": WEB}}});
     fleet.patch_deployment(WEB, json!({"spec": {"revisionHistoryLimit": 3}})).await?;
     fleet.patch_set("stranger", matching).await?;
+    // cluster-autoscaler finds it by the label.
+    let named = |set: &DynamicObject| {
+        set.labels().get(LABEL_DEPLOYMENT_NAME).is_some_and(|name| name == WEB)
+    };
     let owned = |set: &DynamicObject| !set.owner_references().is_empty();
-    fleet.until_set("stranger", "the adoption", owned).await?;
+    fleet.until_set("stranger", "the adoption", |set| owned(set) && named(set)).await?;
     fleet.patch_set("stranger", json!({"metadata": {"labels": {"app": "none"}}})).await?;
-    fleet.until_set("stranger", "the release", |set| !owned(set)).await?;
+    fleet.until_set("stranger", "the release", |set| !owned(set) && !named(set)).await?;
     fleet.delete_set("stranger").await
 }
 

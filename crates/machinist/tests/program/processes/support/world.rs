@@ -1,4 +1,4 @@
-//! A [`World`] whose user creates and changes MachineSets, which the annotator looks at.
+//! A [`World`] whose user creates and changes MachineSets and MachineDeployments, which the annotator looks at.
 
 use std::ops::Deref;
 use std::time::{Duration, Instant};
@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
+use kube::api::DynamicObject;
 use machinist_api::names;
 use machinist_control_plane::ControlPlane;
 use machinist_testbed::World;
@@ -65,9 +66,18 @@ impl AnnotatorWorld {
         self.patch_set(name, json!({"spec": spec(shape)})).await
     }
 
+    pub(crate) async fn create_deployment(&self, name: &str, shape: Shape) -> Result<()> {
+        self.create_machine_deployment(name, json!({}), deployment_spec(shape)).await?;
+        Ok(())
+    }
+
     /// The number of vCPUs in the annotations of a set; `None` unless all of them are there.
     pub(crate) async fn vcpus(&self, name: &str) -> Result<Option<String>> {
-        let annotations = self.sets().get(name).await?.metadata.annotations.unwrap_or_default();
+        Self::vcpus_of(&self.sets(), name).await
+    }
+
+    async fn vcpus_of(objects: &Api<DynamicObject>, name: &str) -> Result<Option<String>> {
+        let annotations = objects.get(name).await?.metadata.annotations.unwrap_or_default();
         let complete =
             [names::ANNOTATION_MEMORY, names::ANNOTATION_GPU, names::ANNOTATION_CAPACITY_LABELS]
                 .iter()
@@ -77,10 +87,24 @@ impl AnnotatorWorld {
 
     /// Waits until the annotations of a set fit its shape, and returns how long that took.
     pub(crate) async fn annotated(&self, name: &str, shape: Shape) -> Result<Duration> {
+        self.annotated_among(&self.sets(), name, shape).await
+    }
+
+    /// The same, of a MachineDeployment.
+    pub(crate) async fn deployment_annotated(&self, name: &str, shape: Shape) -> Result<Duration> {
+        self.annotated_among(&self.deployments(), name, shape).await
+    }
+
+    async fn annotated_among(
+        &self,
+        objects: &Api<DynamicObject>,
+        name: &str,
+        shape: Shape,
+    ) -> Result<Duration> {
         let start = Instant::now();
         let what = format!("{name} to be annotated");
         self.eventually(&what, || async {
-            let vcpus = self.vcpus(name).await?;
+            let vcpus = Self::vcpus_of(objects, name).await?;
             ensure!(vcpus.as_deref() == Some(shape.vcpus), "it has {vcpus:?}");
             Ok(start.elapsed())
         })
@@ -109,4 +133,12 @@ pub(crate) fn spec(shape: Shape) -> Value {
             "instanceType": shape.instance_type,
         }}}},
     })
+}
+
+/// The spec of a MachineDeployment.
+pub(crate) fn deployment_spec(shape: Shape) -> Value {
+    let mut spec = spec(shape);
+    spec["selector"] = json!({"matchLabels": {"app": "web"}});
+    spec["template"]["metadata"] = json!({"labels": {"app": "web"}});
+    spec
 }

@@ -106,7 +106,10 @@ fn numbers(
             }
             numbers.members += 1;
             match machine.state {
-                _ if machine.marked => numbers.first += 1,
+                _ if machine.marked => {
+                    numbers.first += 1;
+                    numbers.marked += 1;
+                }
                 State::Available => numbers.available += 1,
                 State::Failed => numbers.first += 1,
                 State::WithoutNode | State::NotReady => numbers.markable += 1,
@@ -175,7 +178,9 @@ impl World {
         let seen = seen.filter(|one| one.state == State::Available && !one.leaving && !one.marked);
         seen.filter(|one| {
             let now = self.machines.iter().find(|now| now.id == one.id);
-            now.is_none_or(|now| now.state != State::Available || self.replaced.contains(&now.id))
+            now.is_none_or(|now| {
+                now.state != State::Available || now.marked || self.replaced.contains(&now.id)
+            })
         })
         .count()
     }
@@ -355,6 +360,11 @@ impl World {
             (8, Some(at)) if !self.machines[at].leaving => {
                 self.machines[at].leaving = true;
                 self.replaced.push(self.machines[at].id);
+            }
+            (36, Some(at)) if self.rng.bool() => {
+                // As cluster-autoscaler does: with a Node, before it scales, and after it drained.
+                let machine = &mut self.machines[at];
+                machine.marked |= machine.state == State::Available && !machine.leaving;
             }
             (9, _) => {
                 // Another process leads: its caches are complete.
