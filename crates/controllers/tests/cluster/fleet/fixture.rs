@@ -49,9 +49,13 @@ impl Fleet {
 
     /// With the controller of MachineDeployments.
     pub(crate) async fn with_deployments(test: &str) -> Result<Self> {
-        let Self(mut fixture) = Self::new(test, Served::Ours).await?;
-        fixture.setup.controllers = &["machine", "machineset", "machinedeployment", "nodelink"];
-        Ok(Self(fixture))
+        Ok(Self::new(test, Served::Ours).await?.and_deployments())
+    }
+
+    /// With the controller of MachineDeployments, too.
+    pub(crate) fn and_deployments(mut self) -> Self {
+        self.setup.controllers = &["machine", "machineset", "machinedeployment", "nodelink"];
+        self
     }
 
     pub(crate) async fn on(

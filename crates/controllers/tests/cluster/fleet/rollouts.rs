@@ -1,6 +1,10 @@
 //! MachineDeployments: rolling updates while an observer records every state of the Machines, rollbacks, scaling and
 //! pauses in the middle.
 
+mod autoscaling;
+mod deletion;
+mod large;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
