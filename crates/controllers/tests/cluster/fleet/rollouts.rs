@@ -3,6 +3,7 @@
 
 mod autoscaling;
 mod deletion;
+mod history;
 mod large;
 
 use std::collections::BTreeSet;
