@@ -1,4 +1,5 @@
-//! Every fault at every write, on our definitions in a kind cloud, and on OpenShift's own in one that is not.
+//! Every fault at every write: of MachineSets on our definitions in a kind cloud, and on OpenShift's own in one that is
+//! not; of a rolling update.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use machinist_testbed::World;
 use machinist_testbed::crash::{Harness, Options, Sample, Scenario};
 use machinist_testbed::faults::ApiRequest;
 use machinist_testbed::openshift::{FeatureSet, openshift_crds};
-use machinist_testbed::scenarios::Scaling;
+use machinist_testbed::scenarios::{Rolling, Scaling};
 use serde_json::Value;
 
 use crate::subject;
@@ -18,12 +19,20 @@ const CLOUD_SPEED: f64 = 50.0;
 
 /// Fewer would mean that the scenario shows less than it did.
 const LEAST_POINTS: usize = 90;
+const LEAST_POINTS_OF_ROLLING: usize = 60;
 
-async fn every_write_survives_every_fault(definitions: &str, yaml: &str, scenario: Scaling) {
+const OF_SETS: &[&str] = &["machine", "machineset", "nodelink"];
+
+async fn every_write_survives_every_fault(
+    (definitions, yaml): (&str, &str),
+    controllers: &'static [&'static str],
+    (scenario, sample): (impl Scenario, Sample),
+    least_points: usize,
+) {
     let control_plane = ControlPlane::start().await.unwrap();
     control_plane.install_crds(yaml).await.unwrap();
     let options = Options {
-        sample: Sample::from_env().unwrap(),
+        sample,
         // Most of a run is waiting.
         parallel: 8,
         deadline: Duration::from_secs(60),
@@ -32,10 +41,19 @@ async fn every_write_survives_every_fault(definitions: &str, yaml: &str, scenari
         ..Options::default()
     };
     let servers = vec![control_plane.kube_config()];
-    let harness = Harness::new(subject::controllers(None), scenario, servers, options);
+    let subject = subject::controllers(controllers, None);
+    let harness = Harness::new(subject, scenario, servers, options);
     let report = harness.run().await.unwrap();
     eprintln!("machines on {definitions}: {report}");
-    report.check_with(LEAST_POINTS).unwrap();
+    report.check_with(least_points).unwrap();
+}
+
+fn sample() -> Sample {
+    Sample::from_env().unwrap()
+}
+
+fn ours() -> String {
+    yaml(machinist_api::crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap()))
 }
 
 fn yaml(definitions: impl Iterator<Item = serde_json::Value>) -> String {
@@ -44,15 +62,25 @@ fn yaml(definitions: impl Iterator<Item = serde_json::Value>) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_machine_is_lost_or_leaked_on_our_definitions() {
-    let crds = machinist_api::crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap());
-    every_write_survives_every_fault("our definitions", &yaml(crds), Scaling::Kind).await;
+    let on = ("our definitions", &*ours());
+    every_write_survives_every_fault(on, OF_SETS, (Scaling::Kind, sample()), LEAST_POINTS).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_machine_is_lost_or_leaked_on_openshifts_definitions_in_an_unkind_cloud() {
     let crds = openshift_crds(FeatureSet::Default).await.unwrap();
     let yaml = yaml(crds.into_iter());
-    every_write_survives_every_fault("OpenShift's definitions", &yaml, Scaling::Unkind).await;
+    let on = ("OpenShift's definitions", &*yaml);
+    every_write_survives_every_fault(on, OF_SETS, (Scaling::Unkind, sample()), LEAST_POINTS).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rolling_update_keeps_within_its_limits_and_completes() {
+    let on = ("our definitions, rolling", &*ours());
+    let controllers = &["machine", "machineset", "machinedeployment", "nodelink"];
+    // Eight machines live in each run.
+    let scenario = (Rolling, sample().sparser(3));
+    every_write_survives_every_fault(on, controllers, scenario, LEAST_POINTS_OF_ROLLING).await;
 }
 
 /// How long a lease lasts: after a death its successor waits for that.
@@ -90,8 +118,7 @@ impl Scenario for Elected {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_machine_is_lost_or_leaked_when_leases_change_hands() {
     let control_plane = ControlPlane::start().await.unwrap();
-    let crds = machinist_api::crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap());
-    control_plane.install_crds(&yaml(crds)).await.unwrap();
+    control_plane.install_crds(&ours()).await.unwrap();
     let options = Options {
         sample: Sample::spread(14).unwrap(),
         parallel: 7,
@@ -103,7 +130,8 @@ async fn no_machine_is_lost_or_leaked_when_leases_change_hands() {
         ..Options::default()
     };
     let servers = vec![control_plane.kube_config()];
-    let harness = Harness::new(subject::controllers(Some(LEASE)), Elected, servers, options);
+    let harness =
+        Harness::new(subject::controllers(OF_SETS, Some(LEASE)), Elected, servers, options);
     let report = harness.run().await.unwrap();
     eprintln!("machines with leases: {report}");
     report.check_with(LEAST_POINTS).unwrap();

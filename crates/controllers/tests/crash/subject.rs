@@ -30,14 +30,16 @@ fn machine_timings() -> MachineTimings {
     }
 }
 
-/// The controllers, behind the proxy of a world. With a lease that lasts so long where they need one, each process
+/// These controllers, behind the proxy of a world. With a lease that lasts so long where they need one, each process
 /// under a name of its own.
-pub(crate) fn controllers(lease: Option<Duration>) -> RuntimeSubject {
+pub(crate) fn controllers(
+    names: &'static [&'static str],
+    lease: Option<Duration>,
+) -> RuntimeSubject {
     RuntimeSubject::new(move |launch: Launch| async move {
         let usual = timings();
         let timings = Timings { lease: lease.unwrap_or(usual.lease), ..usual };
-        let controllers = &["machine", "machineset", "nodelink"];
-        let setup = Setup::new(controllers, &timings, machine_timings());
+        let setup = Setup::new(names, &timings, machine_timings());
         let setup = Setup { leader_elect: Some(lease.is_some()), ..setup };
         let (manager, controllers) = setup.process(&launch)?;
         Ok(manager.run(controllers, CancellationToken::new()).await?)

@@ -46,6 +46,15 @@ impl Sample {
         Ok(Self::Spread { count, offset: offset()? })
     }
 
+    /// So many times fewer pairs, for a scenario whose runs take long. All of them stay all.
+    #[must_use]
+    pub fn sparser(self, times: usize) -> Self {
+        match self {
+            Self::EveryNth { n, offset } => Self::EveryNth { n: n * times.max(1), offset },
+            other => other,
+        }
+    }
+
     /// As (index of point, index of fault), by point. Faults from the index `rare` on are chosen less often.
     pub(super) fn pairs(self, points: usize, faults: usize, rare: usize) -> Vec<Pair> {
         let all = (0..points).flat_map(|point| (0..faults).map(move |fault| (point, fault)));
@@ -168,6 +177,14 @@ mod tests {
         assert_eq!((common.len(), rare.len()), (60 * 7 / 5, 60 * 3 / 25));
         let ever: HashSet<_> = (0..25).flat_map(sample).collect();
         assert_eq!(ever.len(), 600);
+    }
+
+    #[test]
+    fn a_sparser_sample_has_fewer_pairs_and_covers_all_in_the_end() {
+        let sample = |offset| Sample::EveryNth { n: 5, offset }.sparser(3).pairs(60, 7, 7);
+        assert_eq!(sample(3).len(), 60 * 7 / 15);
+        assert_eq!((0..15).flat_map(sample).collect::<HashSet<_>>().len(), 60 * 7);
+        assert_eq!(Sample::All.sparser(3), Sample::All);
     }
 
     #[test]

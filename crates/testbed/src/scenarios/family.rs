@@ -125,8 +125,8 @@ fn without_annotation(object: &mut Value, name: &str) {
     }
 }
 
-/// Warnings report the fault. What a set has done is counted in portions that depend on timing: of these, only whether
-/// there are any.
+/// Warnings report the fault. What a set or a deployment has done is counted in portions that depend on timing: of
+/// these, only whether there are any.
 async fn events(
     world: &World,
     families: &BTreeMap<String, Family>,
@@ -145,7 +145,8 @@ async fn events(
             None => note.split(' ').next().unwrap_or_default().to_owned(),
         };
         let line = format!("{kind} {reason}: {note}");
-        if kind != "MachineSet" || seen.insert(line.clone()) {
+        let in_portions = kind == "MachineSet" || kind == "MachineDeployment";
+        if !in_portions || seen.insert(line.clone()) {
             *counts.entry(line).or_insert(0) += 1;
         }
     }

@@ -18,14 +18,14 @@ pub(super) const TOUCH: &str = "looked";
 /// The value is `namespace/name` of the machine.
 const MACHINE_OF_NODE: &str = "machine.openshift.io/machine";
 /// From the template.
-const LABEL: &str = "tier";
+pub(super) const LABEL: &str = "tier";
 
 /// The cloud's word for the state of an instance has changed, or what is waited for, and nothing else.
 pub(super) const STATE: &str = "state";
 /// The machine's Node, and nothing about the phase.
 const NODE: &str = "node";
 /// A drain moves pods, or waits for a budget: which of these is reported, and how often, depends on timing.
-const DRAINING: &str = "draining";
+pub(super) const DRAINING: &str = "draining";
 const MOVING: [&str; 5] =
     ["Evicting", "EvictionBlocked", "WaitingForPods", "WaitingForVolumes", "CannotRead"];
 
@@ -169,7 +169,7 @@ pub(super) fn at_least(request: &ApiRequest, news: &str, steps: u32, machines: u
     }
 }
 
-fn is_warning(request: &ApiRequest) -> bool {
+pub(super) fn is_warning(request: &ApiRequest) -> bool {
     request.json().is_some_and(|event| event["type"] == "Warning")
 }
 

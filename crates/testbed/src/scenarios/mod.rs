@@ -4,7 +4,9 @@ mod aws_scaling;
 mod family;
 mod machines;
 mod pods;
+mod rolling;
 mod scaling;
 
 pub use aws_scaling::AwsScaling;
+pub use rolling::Rolling;
 pub use scaling::Scaling;

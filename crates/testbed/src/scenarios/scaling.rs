@@ -98,11 +98,11 @@ impl Scenario for Scaling {
     }
 }
 
-fn cloud(world: &World) -> Result<&SimCloud> {
+pub(super) fn cloud(world: &World) -> Result<&SimCloud> {
     Ok(&world.cloud.as_ref().context("a world with a cloud")?.sim)
 }
 
-fn instances(cloud: &SimCloud) -> Vec<String> {
+pub(super) fn instances(cloud: &SimCloud) -> Vec<String> {
     cloud.instances().into_iter().map(|instance| instance.id).collect()
 }
 
@@ -113,8 +113,11 @@ fn running(cloud: &SimCloud) -> Vec<String> {
 
 /// Everything, with the machines that are there.
 async fn state(world: &World) -> Result<Milestone> {
-    let bodies = cloud(world)?.instances().into_iter().map(body).collect::<Result<_>>()?;
-    family::milestone(world, bodies).await
+    family::milestone(world, bodies(world)?).await
+}
+
+pub(super) fn bodies(world: &World) -> Result<Vec<Body>> {
+    cloud(world)?.instances().into_iter().map(body).collect()
 }
 
 fn body(instance: Instance) -> Result<Body> {

@@ -6,6 +6,7 @@ mod clear;
 mod cloud;
 mod events;
 mod machines;
+mod observer;
 pub mod reading;
 
 use std::fmt;
@@ -18,6 +19,7 @@ use kube::{Api, Client};
 pub use self::aws::WorldAws;
 pub use self::cloud::WorldCloud;
 pub use self::events::EventFacts;
+pub use self::observer::{Extremes, Observer};
 use crate::aws::Moto;
 use crate::cluster;
 use crate::crash::{Launch, Milestones};

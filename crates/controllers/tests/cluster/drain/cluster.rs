@@ -16,7 +16,8 @@ use machinist_testbed::companions::Companions;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-async fn control_plane() -> &'static ControlPlane {
+/// With the controllers of Kubernetes and kwok.
+pub(crate) async fn control_plane() -> &'static ControlPlane {
     static SHARED: OnceCell<(ControlPlane, Companions)> = OnceCell::const_new();
     let start = || async {
         let control_plane = cluster::control_plane().await?;

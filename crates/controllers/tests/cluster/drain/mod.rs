@@ -5,3 +5,5 @@ mod cluster;
 mod driver;
 mod machine;
 mod tests;
+
+pub(crate) use cluster::control_plane;

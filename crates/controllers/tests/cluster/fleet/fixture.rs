@@ -49,10 +49,14 @@ impl Fleet {
 
     /// With the controller of MachineDeployments, and the annotator.
     pub(crate) async fn with_deployments(test: &str) -> Result<Self> {
-        let Self(mut fixture) = Self::new(test, Served::Ours).await?;
-        fixture.setup.controllers =
+        Ok(Self::new(test, Served::Ours).await?.and_deployments())
+    }
+
+    /// With the controller of MachineDeployments and the annotator, too.
+    pub(crate) fn and_deployments(mut self) -> Self {
+        self.setup.controllers =
             &["annotator", "machine", "machineset", "machinedeployment", "nodelink"];
-        Ok(Self(fixture))
+        self
     }
 
     pub(crate) async fn on(

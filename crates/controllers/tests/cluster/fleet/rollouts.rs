@@ -1,83 +1,27 @@
-//! MachineDeployments: rolling updates while an observer lists the Machines live, rollbacks, scaling and pauses in the
-//! middle.
+//! MachineDeployments: rolling updates while an observer records every state of the Machines, rollbacks, scaling and
+//! pauses in the middle.
+
+mod autoscaling;
+mod deletion;
+mod history;
+mod large;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
-use kube::api::{Api, DynamicObject, ListParams};
+use kube::api::{DynamicObject, ListParams};
 use machinist_testbed::faults::{Effect, Match, Rule, Verb};
 use machinist_testbed::poll::holds_for;
-use machinist_testbed::world::reading::{condition, is_alive, message, node_of};
-use parking_lot::Mutex;
+use machinist_testbed::world::reading::{condition, message};
+use machinist_testbed::world::{Extremes, Observer};
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
 
 use crate::fleet::fixture::{Fleet, machine_spec};
 use crate::fleet::idle::stays_idle;
 
 pub(super) const WEB: &str = "web";
-
-/// Lists the Machines again and again, without a cache.
-struct Observer {
-    extremes: Arc<Mutex<Extremes>>,
-    listing: JoinHandle<()>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Extremes {
-    /// Those being deleted included.
-    most: usize,
-    /// With a Node that is ready, and not being deleted.
-    fewest_ready: usize,
-}
-
-impl Observer {
-    fn start(fleet: &Fleet) -> Self {
-        let start = Extremes { most: 0, fewest_ready: usize::MAX };
-        let extremes = Arc::new(Mutex::new(start));
-        let (seen, machines, nodes) = (Arc::clone(&extremes), fleet.machines(), fleet.nodes());
-        let listing = tokio::spawn(async move {
-            loop {
-                // An old Node may go, and a new one become ready, while the Machines are listed.
-                let before = ready_nodes(&nodes).await;
-                let list = machines.list(&ListParams::default()).await;
-                if let (Ok(before), Ok(list), Ok(after)) = (before, list, ready_nodes(&nodes).await)
-                {
-                    let ready = |one: &&DynamicObject| {
-                        let node = node_of(one);
-                        is_alive(one) && (before.contains(node) || after.contains(node))
-                    };
-                    let ready = list.items.iter().filter(ready).count();
-                    let mut extremes = seen.lock();
-                    extremes.most = extremes.most.max(list.items.len());
-                    extremes.fewest_ready = extremes.fewest_ready.min(ready);
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        });
-        Self { extremes, listing }
-    }
-
-    fn stop(self) -> Extremes {
-        self.listing.abort();
-        *self.extremes.lock()
-    }
-}
-
-async fn ready_nodes(nodes: &Api<Node>) -> Result<BTreeSet<String>> {
-    let is_ready = |node: &Node| {
-        let status = node.status.as_ref();
-        let mut conditions =
-            status.and_then(|status| status.conditions.as_ref()).into_iter().flatten();
-        conditions.any(|one| one.type_ == "Ready" && one.status == "True")
-    };
-    let list = nodes.list(&ListParams::default()).await?.items;
-    Ok(list.iter().filter(|node| is_ready(node)).map(ResourceExt::name_any).collect())
-}
 
 fn template(kind: &str) -> Value {
     let labels = json!({"app": WEB, "machine.openshift.io/cluster-api-cluster": "test"});
@@ -125,6 +69,17 @@ pub(super) fn type_of(machine: &DynamicObject) -> Option<&str> {
     machine.data.pointer("/spec/providerSpec/value/instanceType")?.as_str()
 }
 
+/// Waits until so many Machines of this type exist.
+async fn until_made(fleet: &Fleet, kind: &str, count: usize) -> Result<()> {
+    let check = || async {
+        let machines = fleet.all_machines().await?;
+        let made = machines.iter().filter(|one| type_of(one) == Some(kind)).count();
+        ensure!(made >= count, "{made} of {} Machines", machines.len());
+        Ok(())
+    };
+    fleet.eventually(&format!("{count} Machines of type {kind}"), check).await
+}
+
 fn types_of(machines: &[DynamicObject]) -> BTreeSet<&str> {
     machines.iter().filter_map(type_of).collect()
 }
@@ -135,14 +90,14 @@ async fn a_rolling_update_replaces_every_machine_within_its_limits() -> Result<(
     let process = fleet.run()?;
     create(&fleet, 3, json!({})).await?;
     let before = until_complete(&fleet, 3).await?;
-    let observer = Observer::start(&fleet);
+    let observer = Observer::start(&fleet).await?;
     edit(&fleet, "sim.medium").await?;
     let moving = fleet.until_deployment(WEB, "the roll to begin", |web| {
         message(web, "Progressing").contains("instanceType: sim.small → sim.medium")
     });
     moving.await?;
     let after = until_complete(&fleet, 3).await?;
-    let Extremes { most, fewest_ready } = observer.stop();
+    let Extremes { most, fewest_ready, .. } = observer.stop(&fleet).await?;
     assert!(before.is_disjoint(&after), "{before:?} {after:?}");
     assert_eq!((most, fewest_ready), (4, 3), "one more at most, never one less");
     assert_eq!(types_of(&fleet.all_machines().await?), BTreeSet::from(["sim.medium"]));
@@ -173,22 +128,16 @@ async fn a_rollback_in_the_middle_keeps_machines_of_the_target() -> Result<()> {
     let process = fleet.run()?;
     create(&fleet, 3, json!({})).await?;
     let before = until_complete(&fleet, 3).await?;
-    let observer = Observer::start(&fleet);
+    let observer = Observer::start(&fleet).await?;
     edit(&fleet, "sim.medium").await?;
-    fleet
-        .eventually("a new Machine", || async {
-            let machines = fleet.all_machines().await?;
-            ensure!(types_of(&machines).contains("sim.medium"), "none");
-            Ok(())
-        })
-        .await?;
+    until_made(&fleet, "sim.medium", 1).await?;
     edit(&fleet, "sim.small").await?;
     let after = until_complete(&fleet, 3).await?;
     assert!(before.intersection(&after).count() >= 2, "{before:?} {after:?}");
     assert_eq!(types_of(&fleet.all_machines().await?), BTreeSet::from(["sim.small"]));
     let web = fleet.deployments().get(WEB).await?;
     assert_eq!(web.annotations()["machinedeployment.clusters.x-k8s.io/revision"], "3");
-    let Extremes { most, fewest_ready } = observer.stop();
+    let Extremes { most, fewest_ready, .. } = observer.stop(&fleet).await?;
     assert!(most <= 4 && fewest_ready >= 3, "{most} {fewest_ready}");
     process.kill().await
 }
@@ -199,7 +148,7 @@ async fn a_roll_is_scaled_paused_and_edited_in_the_middle() -> Result<()> {
     let process = fleet.run()?;
     create(&fleet, 2, json!({"strategy": {"rollingUpdate": {"maxUnavailable": 1}}})).await?;
     let before = until_complete(&fleet, 2).await?;
-    let observer = Observer::start(&fleet);
+    let observer = Observer::start(&fleet).await?;
     fleet.patch_deployment(WEB, json!({"spec": {"paused": true}})).await?;
     edit(&fleet, "sim.medium").await?;
     let paused = |web: &DynamicObject| {
@@ -216,13 +165,7 @@ async fn a_roll_is_scaled_paused_and_edited_in_the_middle() -> Result<()> {
     })
     .await?;
     fleet.patch_deployment(WEB, json!({"spec": {"paused": false, "replicas": 4}})).await?;
-    fleet
-        .eventually("a new Machine", || async {
-            let machines = fleet.all_machines().await?;
-            ensure!(types_of(&machines).contains("sim.medium"), "none");
-            Ok(())
-        })
-        .await?;
+    until_made(&fleet, "sim.medium", 1).await?;
     // A third template abandons the second.
     edit(&fleet, "sim.large").await?;
     let after = until_complete(&fleet, 4).await?;
@@ -230,7 +173,7 @@ async fn a_roll_is_scaled_paused_and_edited_in_the_middle() -> Result<()> {
     assert_eq!(types_of(&fleet.all_machines().await?), BTreeSet::from(["sim.large"]));
     fleet.kubectl(&["scale", "md", WEB, "--replicas=1"]).await?;
     until_complete(&fleet, 1).await?;
-    let Extremes { most, .. } = observer.stop();
+    let Extremes { most, .. } = observer.stop(&fleet).await?;
     assert!(most <= 5, "{most}");
     process.kill().await
 }
@@ -244,24 +187,16 @@ async fn limits_hold_with_late_watches_and_dying_processes() -> Result<()> {
     let mut process = fleet.run()?;
     create(&fleet, 3, json!({})).await?;
     let before = until_complete(&fleet, 3).await?;
-    let observer = Observer::start(&fleet);
+    let observer = Observer::start(&fleet).await?;
     edit(&fleet, "sim.medium").await?;
     for new in 1..=3 {
-        fleet
-            .eventually("another new Machine", || async {
-                let machines = fleet.all_machines().await?;
-                let kinds = machines.iter().filter_map(type_of);
-                let made = kinds.filter(|kind| *kind == "sim.medium").count();
-                ensure!(made >= new, "{made}");
-                Ok(())
-            })
-            .await?;
+        until_made(&fleet, "sim.medium", new).await?;
         process.kill().await?;
         process = fleet.run()?;
     }
     let after = until_complete(&fleet, 3).await?;
     assert!(before.is_disjoint(&after), "{before:?} {after:?}");
-    let Extremes { most, fewest_ready } = observer.stop();
+    let Extremes { most, fewest_ready, .. } = observer.stop(&fleet).await?;
     assert!(most <= 4 && fewest_ready >= 3, "{most} {fewest_ready}");
     assert_eq!(fleet.cloud().live(), 3);
     process.kill().await

@@ -1,0 +1,174 @@
+//! "Create a MachineDeployment of 4, change its template": a rolling update with one Machine more than wanted. An
+//! observer records how many Machines there are and how many are ready, from the change on.
+
+use anyhow::{Result, ensure};
+use kube::ResourceExt;
+use kube::api::{DynamicObject, ListParams};
+use serde_json::{Map, Value, json};
+
+use super::{family, machines, scaling};
+use crate::World;
+use crate::crash::{Milestone, Scenario, normalise};
+use crate::faults::{ApiRequest, Verb};
+use crate::world::reading::{condition, is_alive, phase};
+use crate::world::{Extremes, Observer};
+
+const WEB: &str = "web";
+const SIZE: usize = 4;
+const SURGE: usize = 1;
+/// The MachineSets of the two templates. The name follows from the template, which is stored in clusters.
+const OLD: &str = "web-xtp5dm9xbp";
+const NEW: &str = "web-6rs4kkb5hx";
+
+/// A rolling update of four machines.
+#[derive(Debug, Clone, Copy)]
+pub struct Rolling;
+
+impl Scenario for Rolling {
+    fn name(&self) -> &'static str {
+        "rolling"
+    }
+
+    async fn run(&self, world: &World) -> Result<()> {
+        let spec = json!({
+            "replicas": SIZE,
+            "selector": {"matchLabels": {"app": WEB}},
+            "strategy": {"rollingUpdate": {"maxSurge": SURGE, "maxUnavailable": 0}},
+            "template": template("sim.small"),
+        });
+        world.create_machine_deployment(WEB, json!({}), spec).await?;
+        settles(world, OLD).await?;
+        world.milestone("1: machines run", || state(world)).await?;
+
+        let observer = Observer::start(world).await?;
+        world.patch_deployment(WEB, json!({"spec": {"template": template("sim.medium")}})).await?;
+        settles(world, NEW).await?;
+        let Extremes { most, fewest_ready, .. } = observer.stop(world).await?;
+        let kept = most <= SIZE + SURGE && fewest_ready >= SIZE;
+        ensure!(kept, "there were {most} machines, and at one time {fewest_ready} were ready");
+        world.milestone("2: all are replaced", || state(world)).await
+    }
+
+    async fn end_state(&self, world: &World) -> Result<Value> {
+        let cloud = scaling::cloud(world)?;
+        Ok(json!({
+            "objects": state(world).await?.state,
+            "nodes": machines::nodes(world, &scaling::instances(cloud)).await?.len(),
+            "instances": cloud.live(),
+            "volumes": cloud.volumes(),
+            // One for each machine of each template.
+            "instancesEverMade": cloud.created(),
+        }))
+    }
+
+    fn label(&self, request: &ApiRequest) -> String {
+        let name = request.name.as_deref().unwrap_or_default();
+        match (&*request.resource, name.split_once(' ')) {
+            ("events", Some((about, reason))) => format!("{} {reason}", class(about)),
+            ("machines", _) if request.verb == Verb::Patch => {
+                format!("{} {}", class(name), machines::news(request))
+            }
+            ("machinesets", _) if request.verb == Verb::Patch => {
+                format!("{} {}", class(name), change(request))
+            }
+            _ => class(name).to_owned(),
+        }
+    }
+
+    fn at_least(&self, request: &ApiRequest) -> u32 {
+        let news = machines::news(request);
+        match (&*request.resource, request.subresource.as_deref()) {
+            // Once for what the user waits for in each step; how often on the way depends on timing, as below.
+            ("machinedeployments" | "machinesets", Some("status")) => 2,
+            ("events", _) if machines::is_warning(request) => 0,
+            ("events", _) => 1,
+            ("machinedeployments" | "machinesets", _) => u32::MAX,
+            ("machines", None) if request.verb != Verb::Patch => u32::MAX,
+            // What a single machine goes through is tried in other scenarios.
+            _ if news == machines::STATE || news == machines::DRAINING => 0,
+            _ => 1,
+        }
+    }
+}
+
+fn template(kind: &str) -> Value {
+    json!({
+        "metadata": {"labels": {"app": WEB, "machine.openshift.io/cluster-api-cluster": "test"}},
+        "spec": {
+            "metadata": {"labels": {machines::LABEL: "gold"}},
+            "providerSpec": {"value": {
+                "apiVersion": "sim.machinist.dev/v1beta1",
+                "kind": "SimMachineProviderConfig",
+                "instanceType": kind,
+                "zone": "a",
+                // Long enough for the machine to be Provisioned before its Node appears, in every run.
+                "bootSeconds": 30,
+            }},
+        },
+    })
+}
+
+fn class(name: &str) -> &'static str {
+    match name {
+        "" => "",
+        WEB => "deployment",
+        OLD => "old set",
+        NEW => "new set",
+        _ if name.starts_with(OLD) => "old machine",
+        _ if name.starts_with(NEW) => "new machine",
+        _ => "other",
+    }
+}
+
+/// What a patch of a MachineSet changes.
+fn change(request: &ApiRequest) -> String {
+    let body = request.json().unwrap_or_default();
+    let keys = |value: &Value| {
+        let keys = value.as_object().into_iter().flat_map(Map::keys).cloned();
+        keys.filter(|key| key != "resourceVersion" && key != "uid").collect::<Vec<_>>().join(", ")
+    };
+    match (body["spec"]["replicas"].as_u64(), &body["metadata"]["annotations"]) {
+        (Some(size), _) => format!("to {size}"),
+        (None, Value::Null) => keys(&body["metadata"]),
+        (None, annotations) => keys(annotations),
+    }
+}
+
+/// Everything, with the machines that are there.
+async fn state(world: &World) -> Result<Milestone> {
+    let mut milestone = family::milestone(world, scaling::bodies(world)?).await?;
+    let known = [(world.namespace.clone(), "<namespace>".to_owned())];
+    let deployments = world.objects(&[machines::kind("MachineDeployment")]).await?;
+    milestone.state["deployments"] =
+        deployments.iter().map(|deployment| normalise::one(deployment, &known)).collect();
+    Ok(milestone)
+}
+
+async fn settles(world: &World, set: &str) -> Result<()> {
+    let what = format!("{SIZE} machines of {set}, and nothing else");
+    world.eventually(&what, || is_settled(world, set)).await
+}
+
+async fn is_settled(world: &World, set: &str) -> Result<()> {
+    let web = world.deployments().get(WEB).await?;
+    let status = &web.data["status"];
+    let counts = ["replicas", "updatedReplicas", "availableReplicas"].map(|name| &status[name]);
+    let complete = status["observedGeneration"].as_i64() == web.metadata.generation
+        && counts.iter().all(|count| **count == json!(SIZE))
+        && condition(&web, "Progressing") == "True/NewMachineSetAvailable";
+    ensure!(complete, "{status}");
+    let all = world.machines().list(&ListParams::default()).await?.items;
+    let names: Vec<_> = all.iter().map(ResourceExt::name_any).collect();
+    let is_new = |machine: &DynamicObject| {
+        let owners = machine.owner_references();
+        let owned = owners.iter().map(|owner| &*owner.name).eq([set]);
+        owned && phase(machine) == "Running" && is_alive(machine)
+    };
+    ensure!(all.len() == SIZE && all.iter().all(is_new), "there are {names:?}");
+    let status = world.sets().get(set).await?.data["status"].clone();
+    ensure!(status["readyReplicas"] == json!(SIZE), "{set} says {status}");
+    let cloud = scaling::cloud(world)?;
+    machines::ensure_linked(world, &scaling::instances(cloud), SIZE).await?;
+    ensure!(cloud.live() == SIZE, "the cloud has {} instances", cloud.live());
+    Ok(())
+}
