@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use machinist_api::names::ANNOTATION_REVISION;
+use machinist_api::names::{ANNOTATION_CHANGE_CAUSE, ANNOTATION_REVISION};
 use machinist_api::resource::{MACHINE_DEPLOYMENTS, Resource};
 use machinist_api::wire;
 use machinist_domain::conditions::{self, Condition};
@@ -23,6 +23,7 @@ pub struct MachineDeployment {
     pub generation: i64,
     /// The annotation with the revision.
     pub revision: Option<Arc<str>>,
+    pub change_cause: Option<Arc<str>>,
     pub spec: MachineDeploymentSpec,
     pub status: MachineDeploymentStatus,
 }
@@ -70,6 +71,7 @@ impl Kind for MachineDeployments {
             created: metadata.creation_timestamp.unwrap_or(Timestamp::UNIX_EPOCH),
             generation: metadata.generation,
             revision: metadata.annotations.get(ANNOTATION_REVISION).map(name),
+            change_cause: metadata.annotations.get(ANNOTATION_CHANGE_CAUSE).map(name),
             spec: MachineDeploymentSpec {
                 replicas: spec.replicas,
                 selector: Selector::read(&spec.selector),

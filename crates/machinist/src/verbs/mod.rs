@@ -5,9 +5,11 @@ use std::io::Write;
 pub(crate) mod annotate;
 pub(crate) mod catalogue;
 pub mod crds;
+pub mod output;
 #[cfg(feature = "playground")]
 pub(crate) mod playground;
 pub mod recycle;
+pub mod rollout;
 pub mod run;
 mod table;
 pub(crate) mod termination_handler;

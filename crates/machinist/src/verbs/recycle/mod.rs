@@ -15,14 +15,13 @@ mod watch;
 
 use std::io::Write as _;
 
-use anyhow::Context;
 use machinist_provider::provider::Providers;
-use serde::Serialize;
 
-use self::arguments::{Format, RecycleArguments, RecycleCommand};
+use self::arguments::{RecycleArguments, RecycleCommand};
+use super::output::show;
 use crate::cli::Logging;
 use crate::logging;
-use crate::terminal::{escape_json, escape_lines, is_obeyed};
+use crate::terminal::escape_lines;
 
 pub(crate) fn main(
     arguments: &RecycleArguments,
@@ -42,48 +41,6 @@ pub(crate) fn main(
     })
 }
 
-fn show<T: Serialize>(
-    format: Format,
-    values: &[T],
-    table: impl FnOnce() -> String,
-) -> anyhow::Result<()> {
-    super::print(&rendered(format, values, table)?).context("stdout")
-}
-
-fn rendered<T: Serialize>(
-    format: Format,
-    values: &[T],
-    table: impl FnOnce() -> String,
-) -> anyhow::Result<String> {
-    Ok(match format {
-        Format::Table => escape_lines(&table()),
-        Format::Json => json(values)?,
-        // JSON is YAML, too, and can escape what YAML would print as it is.
-        Format::Yaml => match serde_saphyr::to_string(&values)? {
-            text if text.contains(|letter| is_obeyed(letter) && letter != '\n') => json(values)?,
-            text => text,
-        },
-    })
-}
-
-fn json<T: Serialize>(values: &[T]) -> anyhow::Result<String> {
-    Ok(escape_json(&serde_json::to_string_pretty(values)?) + "\n")
-}
-
 fn print_line(line: &str) {
     drop(writeln!(std::io::stderr(), "{}", escape_lines(line)));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::terminal::tests::HOSTILE;
-
-    #[test]
-    fn no_format_controls_the_terminal() {
-        for format in [Format::Table, Format::Json, Format::Yaml] {
-            let text = rendered(format, &[HOSTILE], || HOSTILE.to_owned()).unwrap();
-            assert!(!text.contains(|letter| is_obeyed(letter) && letter != '\n'), "{text:?}");
-        }
-    }
 }
