@@ -45,6 +45,7 @@ impl Machinist {
             Command::Recycle(arguments) => {
                 verbs::recycle::main(&arguments, cli.logging, &providers)
             }
+            Command::Rollout(arguments) => verbs::rollout::main(&arguments, cli.logging),
             Command::TerminationHandler(arguments) => {
                 verbs::termination_handler::main(&arguments, cli.logging)
             }

@@ -14,6 +14,7 @@ use machinist_runtime::manager::SecureMetrics;
 use crate::annotator::{AnnotationArguments, AnnotatorArguments, Source};
 use crate::messages;
 use crate::verbs::recycle::arguments::RecycleArguments;
+use crate::verbs::rollout::arguments::RolloutArguments;
 use crate::verbs::run::messages::{NEEDS_METRICS_SECURE, unknown_platform};
 
 /// Manages the machines of a Kubernetes cluster.
@@ -57,6 +58,8 @@ pub(crate) enum Command {
     Catalogue(CatalogueArguments),
     /// Search Events, map them to node groups, and recycle the groups.
     Recycle(Box<RecycleArguments>),
+    /// Manage the rollout of a MachineDeployment: state, history, undo, pause, resume, restart.
+    Rollout(Box<RolloutArguments>),
     /// Run on a spot node: report interruption notices of EC2 as conditions of the Node, until SIGTERM.
     TerminationHandler(TerminationHandlerArguments),
     /// Print the CustomResourceDefinitions, for clusters other than OpenShift.

@@ -27,6 +27,16 @@ impl Printable {
         Self(data)
     }
 
+    /// A line in the place of the one in which the cursor is, which stays there. Line wrap is off meanwhile.
+    pub(crate) fn in_line(text: &str) -> Self {
+        Self(format!("\r\x1b[K\x1b[?7l{}\x1b[?7h", escape(text)))
+    }
+
+    /// The same, and the next line follows.
+    pub(crate) fn last_in_line(text: &str) -> Self {
+        Self(format!("\r\x1b[K{}\n", escape(text)))
+    }
+
     /// Lines in the place of the last `former` ones. Line wrap is off meanwhile, so that the terminal cuts long lines.
     pub(crate) fn in_place_of<'a>(former: usize, lines: impl Iterator<Item = &'a str>) -> Self {
         let mut text = String::from("\x1b[?7l");
@@ -59,7 +69,6 @@ pub(crate) fn eprint(text: &Printable) -> io::Result<()> {
     io::stderr().write_all(text.0.as_bytes())
 }
 
-#[cfg(feature = "playground")]
 #[expect(clippy::disallowed_methods, reason = "nothing is written")]
 pub(crate) fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()

@@ -46,6 +46,9 @@ impl Display for ConfigError {
                 "no cluster found: $KUBECONFIG is not set, there is no ~/.kube/config, \
                  and this is not a pod ({why})"
             ),
+            Self::NoKubeconfig(context) => {
+                write!(f, "--context={context} needs a kubeconfig: set --kubeconfig or $KUBECONFIG")
+            }
         }
     }
 }
@@ -205,6 +208,7 @@ mod tests {
             ConfigError::InCluster(TARGET, no_token),
             ConfigError::InCluster(TARGET, bad_address("invalid port")),
             ConfigError::Nothing(text(NO_SERVICE)),
+            ConfigError::NoKubeconfig(text("prod")),
         ];
         let requests = [
             refused(403, "Forbidden", "machines is forbidden"),

@@ -42,6 +42,11 @@ pub const LABEL_DEPLOYMENT_NAME: &str = "cluster.x-k8s.io/deployment-name";
 /// On a MachineDeployment and its MachineSets: the revision of the template, from 1. cluster-autoscaler reads it.
 pub const ANNOTATION_REVISION: &str = "machinedeployment.clusters.x-k8s.io/revision";
 
+/// On a MachineDeployment, by users, and copied to its MachineSet: why the template was changed. kubectl's name.
+pub const ANNOTATION_CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
+/// In the template of a MachineDeployment: when `machinist rollout restart` was run. A new value rolls.
+pub const ANNOTATION_RESTARTED_AT: &str = "machinist.dev/restarted-at";
+
 pub const TAG_MACHINE_UID: &str = "machinist.dev/machine-uid";
 /// Tag value, and field manager in Kubernetes.
 pub const MANAGED_BY_MACHINIST: &str = "machinist";

@@ -29,6 +29,7 @@ mod tests {
             ANNOTATION_HOLDER,
             ANNOTATION_NODE_METADATA,
             ANNOTATION_ORDINALS,
+            ANNOTATION_RESTARTED_AT,
             FINALIZER_RECYCLER,
             LABEL_TEMPLATE_HASH,
             TAG_MACHINE_UID,

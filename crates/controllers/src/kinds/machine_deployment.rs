@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use machinist_api::names::ANNOTATION_REVISION;
+use machinist_api::names::{ANNOTATION_CHANGE_CAUSE, ANNOTATION_REVISION};
 use machinist_api::resource::{MACHINE_DEPLOYMENTS, Resource};
 use machinist_api::wire;
 use machinist_domain::conditions::{self, Condition};
@@ -26,6 +26,7 @@ pub struct MachineDeployment {
     pub scalable: Scalable,
     /// The annotation with the revision.
     pub revision: Option<Arc<str>>,
+    pub change_cause: Option<Arc<str>>,
     pub spec: MachineDeploymentSpec,
     pub status: MachineDeploymentStatus,
 }
@@ -88,6 +89,7 @@ impl Kind for MachineDeployments {
             generation: metadata.generation,
             scalable: self.reader.read(&metadata, &spec.template),
             revision: metadata.annotations.get(ANNOTATION_REVISION).map(name),
+            change_cause: metadata.annotations.get(ANNOTATION_CHANGE_CAUSE).map(name),
             spec: MachineDeploymentSpec {
                 replicas: spec.replicas,
                 selector: Selector::read(&spec.selector),

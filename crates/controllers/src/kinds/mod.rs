@@ -21,8 +21,8 @@ pub(crate) use event::{Event, EventDetails, Involved, hash_of};
 pub use event_recycler::{EventRecycler, EventRecyclers};
 pub(crate) use machine::{Hook, Machine, ProviderSpec};
 pub use machine::{Machines, NodeRef};
-pub use machine_deployment::MachineDeployments;
-pub(crate) use machine_deployment::{MachineDeployment, MachineDeploymentSpec};
+pub(crate) use machine_deployment::MachineDeploymentSpec;
+pub use machine_deployment::{MachineDeployment, MachineDeployments};
 pub(crate) use machine_set::{
     DeletePolicy, MachineSet, MachineSetSpec, MachineSetState, MachineSetStatus, Template,
     UnknownDeletePolicy,

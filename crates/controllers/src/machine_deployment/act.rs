@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt as _};
 use machinist_api::names::{
-    ANNOTATION_DELETE_MACHINE, ANNOTATION_REVISION, LABEL_DEPLOYMENT_NAME, LABEL_TEMPLATE_HASH,
+    ANNOTATION_CHANGE_CAUSE, ANNOTATION_DELETE_MACHINE, ANNOTATION_REVISION, LABEL_DEPLOYMENT_NAME,
+    LABEL_TEMPLATE_HASH,
 };
 use machinist_api::resource::MACHINE_DEPLOYMENTS;
 use machinist_api::wire;
@@ -45,10 +46,11 @@ pub(super) async fn act(
         Plan::Claim { adopt, release } => executor.claim(adopt, release).await,
         Plan::Create { name, hash, revision } => executor.create(name, hash, *revision).await,
         Plan::SetRevision(set, revision) => {
-            executor.number(&controller.sets, &set.meta, *revision).await
+            let cause = view.deployment.change_cause.as_deref();
+            executor.number(&controller.sets, &set.meta, *revision, cause).await
         }
         Plan::AnnotateRevision(revision) => {
-            executor.number(&controller.deployments, &snapshot.meta, *revision).await
+            executor.number(&controller.deployments, &snapshot.meta, *revision, None).await
         }
         Plan::PushDown { set, patch, machines } => executor.push(set, patch, machines).await,
         Plan::Mark(machines) => {
@@ -159,10 +161,14 @@ impl Executor<'_> {
         labels.insert(LABEL_TEMPLATE_HASH.to_owned(), json!(hash));
         let mut set_labels = labels.clone();
         set_labels.extend(self.deployment_label());
+        let mut annotations = json!({ANNOTATION_REVISION: revision.to_string()});
+        if let Some(cause) = &self.view.deployment.change_cause {
+            annotations[ANNOTATION_CHANGE_CAUSE] = json!(&**cause);
+        }
         Ok(json!({
             "metadata": {
                 "labels": set_labels,
-                "annotations": {ANNOTATION_REVISION: revision.to_string()},
+                "annotations": annotations,
                 "ownerReferences": [owner(self.deployment)],
             },
             "spec": {
@@ -191,9 +197,13 @@ impl Executor<'_> {
         cache: &Cache<K>,
         meta: &Meta,
         revision: i64,
+        cause: Option<&str>,
     ) -> Result<Outcome, Failure> {
         let mut change = AnnotationChange::default();
         change.want(ANNOTATION_REVISION, None, &revision.to_string());
+        if let Some(cause) = cause {
+            change.want(ANNOTATION_CHANGE_CAUSE, None, cause);
+        }
         match self.writer.annotate(cache, meta, &change, self.plan).await {
             Ok(Written::LeftOut) => Ok(Outcome::DryRun),
             Ok(_) => Ok(Outcome::Executed),

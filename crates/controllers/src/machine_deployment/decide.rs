@@ -187,12 +187,18 @@ impl Desired {
     }
 }
 
-/// The revision of the current template is the highest one, also after a rollback.
+/// The revision of the current template is the highest one, also after a rollback. Its set has the change cause of the
+/// deployment; without one, it keeps its own.
 fn number(view: &View, new: usize) -> Option<Plan> {
     let set = &view.sets[new].set;
     let others = newest(view, Some(new));
+    let cause = view.deployment.change_cause.as_ref();
+    let other_cause = cause.is_some() && cause != set.state.change_cause.as_ref();
     let revision = match set.state.revision {
-        Some(revision) if revision > others => revision,
+        Some(revision) if revision > others && !other_cause => revision,
+        Some(revision) if revision > others => {
+            return Some(Plan::SetRevision(Arc::clone(set), revision));
+        }
         _ => return Some(Plan::SetRevision(Arc::clone(set), others + 1)),
     };
     let stored = view.deployment.revision.as_deref();

@@ -105,8 +105,11 @@ const WRITES: &[Write] = &[
     ),
     Write::patch(
         MACHINE_SETS,
-        &["metadata.annotations[machinedeployment.clusters.x-k8s.io/revision]"],
-        "The revision of the template. Replaced.",
+        &[
+            "metadata.annotations[machinedeployment.clusters.x-k8s.io/revision]",
+            "metadata.annotations[kubernetes.io/change-cause]",
+        ],
+        "The revision of the template, and the change cause of the MachineDeployment if it has one. Replaced.",
     ),
     Write::patch(
         MACHINE_SETS,

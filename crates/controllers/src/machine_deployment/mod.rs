@@ -15,6 +15,7 @@ mod observe;
 mod ownership;
 mod plan;
 mod report;
+pub mod revision;
 #[cfg(test)]
 mod samples;
 mod snapshot;

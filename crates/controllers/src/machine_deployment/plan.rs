@@ -22,7 +22,7 @@ pub enum Plan {
         hash: String,
         revision: i64,
     },
-    /// Store the revision on the set of the current template.
+    /// Store the revision, and the change cause if there is one, on the set of the current template.
     SetRevision(Arc<MachineSet>, i64),
     /// Store it on the deployment.
     AnnotateRevision(i64),

@@ -9,6 +9,7 @@ use machinist_api::names::{
 };
 use machinist_domain::hash::fnv1a;
 use machinist_domain::pairs::Pairs;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::kinds::Template;
@@ -40,14 +41,7 @@ pub(super) struct Soft {
 }
 
 pub(super) fn parts(template: &Template) -> Result<Parts, serde_json::Error> {
-    let mut spec: Map<String, Value> = match &template.spec {
-        None => Map::new(),
-        Some(raw) => serde_json::from_str(raw)?,
-    };
-    // OpenShift's MachineSets have it by default.
-    if spec.get("authoritativeAPI").is_some_and(|api| api == "MachineAPI") {
-        spec.remove("authoritativeAPI");
-    }
+    let mut spec = spec(template)?;
     let mut node = object(spec.remove("metadata"));
     let taints = match spec.remove("taints") {
         Some(Value::Array(taints)) => taints,
@@ -64,6 +58,26 @@ pub(super) fn parts(template: &Template) -> Result<Parts, serde_json::Error> {
     };
     let recipe = json!({"metadata": {"labels": labels, "annotations": annotations}, "spec": spec});
     Ok(Parts { recipe: without_nulls(recipe), soft })
+}
+
+/// The whole template as a deployment has it, for comparisons: without the label of the hash, nulls and defaults.
+pub(super) fn whole(template: &Template) -> Result<Value, serde_json::Error> {
+    let labels = map(&template.labels, |name| name != LABEL_TEMPLATE_HASH);
+    let annotations = map(&template.annotations, |_| true);
+    let metadata = json!({"labels": labels, "annotations": annotations});
+    Ok(without_nulls(json!({"metadata": metadata, "spec": spec(template)?})))
+}
+
+fn spec(template: &Template) -> Result<Map<String, Value>, serde_json::Error> {
+    let mut spec: Map<String, Value> = match &template.spec {
+        None => Map::new(),
+        Some(raw) => serde_json::from_str(raw)?,
+    };
+    // OpenShift's MachineSets have it by default.
+    if spec.get("authoritativeAPI").is_some_and(|api| api == "MachineAPI") {
+        spec.remove("authoritativeAPI");
+    }
+    Ok(spec)
 }
 
 fn object(value: Option<Value>) -> Map<String, Value> {
@@ -136,8 +150,8 @@ fn canonical(value: &Value) -> String {
 }
 
 /// A field that differs, and its old and new value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Change {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
     pub path: String,
     pub from: Option<String>,
     pub to: Option<String>,

@@ -6,9 +6,11 @@ pub(crate) mod annotate;
 pub(crate) mod catalogue;
 pub(crate) mod convert;
 pub mod crds;
+pub mod output;
 #[cfg(feature = "playground")]
 pub(crate) mod playground;
 pub mod recycle;
+pub mod rollout;
 pub mod run;
 mod table;
 pub(crate) mod termination_handler;

@@ -16,6 +16,8 @@ pub struct ClusterFlags {
     pub control: Option<String>,
     /// `--target-kubeconfig`: a path, `in-cluster` or `none`.
     pub target: Option<String>,
+    /// `--context`: a context of the one cluster's kubeconfig instead of its current one.
+    pub context: Option<String>,
 }
 
 /// The environment as a value, so that tests need not change the real one.
@@ -65,6 +67,7 @@ pub enum ConfigError {
     Kubeconfig(&'static str, String, #[source] Box<KubeconfigError>),
     InCluster(&'static str, String),
     Nothing(String),
+    NoKubeconfig(String),
 }
 
 const CONTROL: &str = "--control-kubeconfig";
@@ -76,7 +79,7 @@ pub async fn resolve(
 ) -> Result<ClusterChoice, ConfigError> {
     match (flags.control.as_deref(), flags.target.as_deref()) {
         (None, None) => {
-            let (control, found) = infer(environment).await?;
+            let (control, found) = infer(environment, flags.context.as_deref()).await?;
             Ok(ClusterChoice { control, target: TargetChoice::Same, found })
         }
         (Some(_), None) => Err(ConfigError::OnlyOne(CONTROL, TARGET)),
@@ -101,31 +104,41 @@ async fn named(
     if value == "in-cluster" {
         return in_cluster(environment).map_err(|reason| ConfigError::InCluster(flag, reason));
     }
-    from_files(flag, &[PathBuf::from(value)]).await
+    from_files(flag, &[PathBuf::from(value)], None).await
 }
 
 /// As kubectl: `$KUBECONFIG`, then `~/.kube/config`, then the pod's own cluster.
-async fn infer(environment: &Environment) -> Result<(Config, String), ConfigError> {
+async fn infer(
+    environment: &Environment,
+    context: Option<&str>,
+) -> Result<(Config, String), ConfigError> {
     if let Some(list) = &environment.kubeconfig {
         // kubectl skips missing files of the list as long as one exists.
         let named: Vec<_> =
             std::env::split_paths(list).filter(|path| !path.as_os_str().is_empty()).collect();
         let present: Vec<_> = named.iter().filter(|path| path.exists()).cloned().collect();
         let paths = if present.is_empty() { named } else { present };
-        let config = from_files("$KUBECONFIG", &paths).await?;
+        let config = from_files("$KUBECONFIG", &paths, context).await?;
         return Ok((config, format!("$KUBECONFIG {}", display(&paths))));
     }
     if let Some(path) = environment.home.as_ref().map(|home| home.join(".kube/config"))
         && path.exists()
     {
         let found = path.display().to_string();
-        return Ok((from_files("~/.kube/config", &[path]).await?, found));
+        return Ok((from_files("~/.kube/config", &[path], context).await?, found));
+    }
+    if let Some(context) = context {
+        return Err(ConfigError::NoKubeconfig(context.to_owned()));
     }
     let config = in_cluster(environment).map_err(ConfigError::Nothing)?;
     Ok((config, "the cluster of this pod".to_owned()))
 }
 
-async fn from_files(flag: &'static str, paths: &[PathBuf]) -> Result<Config, ConfigError> {
+async fn from_files(
+    flag: &'static str,
+    paths: &[PathBuf],
+    context: Option<&str>,
+) -> Result<Config, ConfigError> {
     let load = async {
         let mut merged: Option<Kubeconfig> = None;
         for path in paths {
@@ -136,7 +149,9 @@ async fn from_files(flag: &'static str, paths: &[PathBuf]) -> Result<Config, Con
             });
         }
         let merged = merged.ok_or(KubeconfigError::FindPath)?;
-        Config::from_custom_kubeconfig(merged, &KubeConfigOptions::default()).await
+        let context = context.map(str::to_owned);
+        let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
+        Config::from_custom_kubeconfig(merged, &options).await
     };
     load.await.map_err(|error| ConfigError::Kubeconfig(flag, display(paths), Box::new(error)))
 }

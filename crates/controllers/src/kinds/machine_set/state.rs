@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::names::{
-    ANNOTATION_ORDINALS, ANNOTATION_REVISION, DELETE_POLICY_NEWEST, DELETE_POLICY_OLDEST,
-    DELETE_POLICY_RANDOM,
+    ANNOTATION_CHANGE_CAUSE, ANNOTATION_ORDINALS, ANNOTATION_REVISION, DELETE_POLICY_NEWEST,
+    DELETE_POLICY_OLDEST, DELETE_POLICY_RANDOM,
 };
 use machinist_api::wire;
 use machinist_domain::conditions::{self, Condition};
@@ -40,6 +40,8 @@ pub struct MachineSetState {
     pub other_owners: Box<[wire::OwnerReference]>,
     /// The revision of its MachineDeployment.
     pub revision: Option<i64>,
+    /// Why that revision was made.
+    pub change_cause: Option<Arc<str>>,
     pub spec: MachineSetSpec,
     /// The annotation `machinist.dev/ordinals`: ordinals whose Machines may be in creation.
     pub window: Result<Window, WindowError>,
@@ -118,6 +120,7 @@ impl State for Arc<MachineSetState> {
             owner,
             other_owners: others.into_iter().cloned().collect(),
             revision: revision.and_then(|text| text.parse().ok()),
+            change_cause: metadata.annotations.get(ANNOTATION_CHANGE_CAUSE).map(name),
             spec: MachineSetSpec {
                 replicas: spec.replicas,
                 selector: Selector::read(&spec.selector),

@@ -53,6 +53,20 @@ fn a_rollback_reuses_the_set_of_the_template_and_numbers_it() {
 }
 
 #[test]
+fn the_change_cause_is_copied_to_the_set_of_the_template() {
+    let mut caused = deployment();
+    caused["metadata"]["annotations"]["kubernetes.io/change-cause"] = json!("faster disks");
+    let mut sets = rolling([0, 0, 0], [3, 3, 0]);
+    assert_eq!(plan(&caused, sets.clone()), "set revision 2 on MachineSet b");
+    let cause =
+        json!({"metadata": {"annotations": {"kubernetes.io/change-cause": "faster disks"}}});
+    sets[1] = with_members(set("b", 3, 2, &cause), 3, 0);
+    assert_eq!(plan(&caused, sets.clone()), "no-op: the rollout is complete");
+    // One that was set by hand stays.
+    assert_eq!(plan(&deployment(), sets), "no-op: the rollout is complete");
+}
+
+#[test]
 fn unhealthy_machines_are_marked_before_their_set_is_scaled_down() {
     let mut sets = rolling([3, 2, 0], [1, 1, 0]);
     let node = json!({"status": {"nodeRef": {"name": "n"}}});

@@ -7,6 +7,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::cli::duration;
+pub use crate::verbs::output::Format;
 
 /// Flags of `machinist recycle`.
 #[derive(Debug, Clone, Args)]
@@ -167,17 +168,6 @@ pub struct WatchArguments {
     /// Do not ask for confirmation.
     #[arg(long, short)]
     pub yes: bool,
-}
-
-/// How to print.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Aligned columns.
-    Table,
-    /// A JSON document.
-    Json,
-    /// A YAML document.
-    Yaml,
 }
 
 /// What is counted.

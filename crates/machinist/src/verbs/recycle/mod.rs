@@ -13,14 +13,13 @@ mod run;
 mod search;
 mod watch;
 
-use anyhow::Context;
 use machinist_provider::provider::Providers;
-use serde::Serialize;
 
-use self::arguments::{Format, RecycleArguments, RecycleCommand};
+use self::arguments::{RecycleArguments, RecycleCommand};
+use super::output::show;
 use crate::cli::Logging;
 use crate::logging;
-use crate::terminal::{Printable, eprint, is_obeyed};
+use crate::terminal::{Printable, eprint};
 
 /// What `--verbose` logs. Every write, to Kubernetes and to AWS, is an audit line.
 const VERBOSE: &str = "warn,machinist=debug,audit=info";
@@ -43,34 +42,6 @@ pub(crate) fn main(
     })
 }
 
-fn show<T: Serialize>(
-    format: Format,
-    values: &[T],
-    table: impl FnOnce() -> String,
-) -> anyhow::Result<()> {
-    super::print(&rendered(format, values, table)?).context("stdout")
-}
-
-fn rendered<T: Serialize>(
-    format: Format,
-    values: &[T],
-    table: impl FnOnce() -> String,
-) -> anyhow::Result<Printable> {
-    Ok(match format {
-        Format::Table => Printable::lines(&table()),
-        Format::Json => json(values)?,
-        // JSON is YAML, too, and can escape what YAML would print as it is.
-        Format::Yaml => match serde_saphyr::to_string(&values)? {
-            text if text.contains(|letter| is_obeyed(letter) && letter != '\n') => json(values)?,
-            text => Printable::lines(&text),
-        },
-    })
-}
-
-fn json<T: Serialize>(values: &[T]) -> anyhow::Result<Printable> {
-    Ok(Printable::json(&(serde_json::to_string_pretty(values)? + "\n")))
-}
-
 /// Prints a line to stderr. Without stderr the recycle goes on.
 fn print_line(line: &str) {
     drop(eprint(&with_end(line)));
@@ -86,10 +57,7 @@ mod tests {
     use crate::terminal::tests::{HOSTILE, assert_harmless};
 
     #[test]
-    fn no_format_controls_the_terminal() {
-        for format in [Format::Table, Format::Json, Format::Yaml] {
-            assert_harmless(&rendered(format, &[HOSTILE], || HOSTILE.to_owned()).unwrap());
-        }
+    fn a_line_does_not_control_the_terminal() {
         assert_harmless(&with_end(HOSTILE));
     }
 }

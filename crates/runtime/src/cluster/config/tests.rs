@@ -47,8 +47,16 @@ impl Machine {
     }
 
     async fn resolve(&self, control: Option<&str>, target: Option<&str>) -> String {
-        let flags =
-            ClusterFlags { control: control.map(str::to_owned), target: target.map(str::to_owned) };
+        let (control, target) = (control.map(str::to_owned), target.map(str::to_owned));
+        self.resolve_flags(ClusterFlags { control, target, context: None }).await
+    }
+
+    async fn in_context(&self, name: &str) -> String {
+        let context = Some(name.to_owned());
+        self.resolve_flags(ClusterFlags { context, ..ClusterFlags::default() }).await
+    }
+
+    async fn resolve_flags(&self, flags: ClusterFlags) -> String {
         match resolve(&flags, &self.environment).await {
             Err(error) => format!("error: {error}"),
             Ok(choice) => {
@@ -80,6 +88,19 @@ async fn neither_flag_finds_one_cluster_as_kubectl_does() {
     machine.environment.kubeconfig = Some(format!("{missing}:{}", machine.kubeconfig("k")).into());
     let by_variable = machine.resolve(None, None).await;
     assert_eq!(by_variable, "https://k:6443/ from-file target=same");
+}
+
+#[tokio::test]
+async fn a_context_is_one_of_the_kubeconfig() {
+    let mut machine = Machine::new().pod();
+    let without = machine.in_context("b").await;
+    assert!(without.contains("--context=b needs a kubeconfig"), "{without}");
+    let two = "contexts: [{name: b, context: {cluster: k, user: u, namespace: second}}, ";
+    let file = machine.file("two", &KUBECONFIG.replace("contexts: [", two).replace("SERVER", "k"));
+    machine.environment.kubeconfig = Some(file.into());
+    assert_eq!(machine.in_context("b").await, "https://k:6443/ second target=same");
+    let unknown = machine.in_context("d").await;
+    assert!(unknown.starts_with("error: $KUBECONFIG"), "{unknown}");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The controllers of machines as a process: a [`fleet`] on a simulated cloud goes through a whole [`life`] with no
 //! more than the [`rights`] that the manifests give, on [`openshift`] too, and writes what the docs list
-//! ([`ownership`]); [`leases`] are shared with Go programs.
+//! ([`ownership`]); [`leases`] are shared with Go programs. [`rollout`] is the command line.
 
 mod fleet;
 mod leases;
@@ -9,4 +9,5 @@ mod openshift;
 mod ownership;
 mod platform;
 mod rights;
+mod rollout;
 mod rolls;

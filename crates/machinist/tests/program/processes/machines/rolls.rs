@@ -4,7 +4,7 @@
 use anyhow::{Result, ensure};
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, DynamicObject, ListParams};
-use machinist_api::names::{ANNOTATION_ORDINALS, LABEL_DEPLOYMENT_NAME};
+use machinist_api::names::{ANNOTATION_CHANGE_CAUSE, ANNOTATION_ORDINALS, LABEL_DEPLOYMENT_NAME};
 use machinist_testbed::world::reading::condition;
 use serde_json::{Value, json};
 
@@ -36,6 +36,7 @@ pub(super) async fn roll(fleet: &Fleet) -> Result<()> {
     });
     fleet.patch_deployment(WEB, json!({"spec": {"template": template}})).await?;
     complete(fleet, 1).await?;
+    caused(fleet, "faster disks").await?;
     // A rollback in the middle: the first set is numbered again.
     boot_in(fleet, 30).await?;
     fleet
@@ -86,6 +87,22 @@ async fn complete(fleet: &Fleet, size: usize) -> Result<String> {
         })
         .await?;
     Ok(running.into_iter().next().map(|(machine, _)| machine).unwrap_or_default())
+}
+
+/// The set gets the change cause of the deployment.
+async fn caused(fleet: &Fleet, cause: &str) -> Result<()> {
+    let metadata = json!({"annotations": {ANNOTATION_CHANGE_CAUSE: cause}});
+    fleet.patch_deployment(WEB, json!({"metadata": metadata})).await?;
+    fleet
+        .eventually("the change cause", || async {
+            let sets = fleet.sets().list(&of(WEB)).await?.items;
+            let has = |set: &DynamicObject| {
+                set.annotations().get(ANNOTATION_CHANGE_CAUSE).is_some_and(|own| own == cause)
+            };
+            ensure!(sets.iter().all(has), "{sets:?}");
+            Ok(())
+        })
+        .await
 }
 
 async fn boot_in(fleet: &Fleet, seconds: u32) -> Result<()> {

@@ -1,0 +1,162 @@
+//! One MachineDeployment of a cluster: read, watched and patched.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use machinist_api::resource::MACHINE_SETS;
+use machinist_controllers::kinds::{MachineDeployment, MachineDeployments};
+use machinist_controllers::machine_deployment::revision::{Revision, revisions};
+use machinist_domain::key::ObjectKey;
+use machinist_runtime::cache::registry::Caches;
+use machinist_runtime::cache::store::Entry;
+use machinist_runtime::cache::{Cache, Scope};
+use machinist_runtime::clock::{SharedClock, SystemClock};
+use machinist_runtime::cluster::config::{self, ClusterFlags, Environment};
+use machinist_runtime::cluster::{Cluster, Session};
+use machinist_runtime::lease::Leadership;
+use machinist_runtime::metrics::Metrics;
+use machinist_runtime::tasks::Tasks;
+use machinist_runtime::timings::Timings;
+use machinist_runtime::user_agent::UserAgent;
+use machinist_runtime::writer::{Gateway, Guard, Part, Writer};
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use super::arguments::RolloutArguments;
+use super::messages;
+use crate::exit::Usage;
+
+const PARTY: &str = "rollout";
+
+/// Attempts to write: the controller writes the status, so conflicts are normal.
+const ATTEMPTS: u32 = 5;
+
+pub(super) struct Target {
+    pub(super) key: ObjectKey,
+    cluster: Cluster,
+    session: Session,
+    caches: Caches,
+    gateway: Gateways,
+}
+
+/// One that writes and one that does not.
+type Gateways = [Arc<Gateway>; 2];
+
+/// What a change does: the patch, and the text that reports it.
+pub(super) struct Decision {
+    /// `None` if there is nothing to write.
+    pub(super) patch: Option<Value>,
+    pub(super) text: String,
+}
+
+impl Target {
+    /// Sends nothing.
+    pub(super) async fn new(arguments: &RolloutArguments, name: &str) -> anyhow::Result<Self> {
+        let mut environment = Environment::of_process();
+        if let Some(path) = &arguments.kubeconfig {
+            environment.kubeconfig = Some(path.into());
+        }
+        let flags = ClusterFlags { context: arguments.context.clone(), ..ClusterFlags::default() };
+        let choice = config::resolve(&flags, &environment).await.context(Usage)?;
+        let namespace = arguments.namespace.as_deref().unwrap_or(&choice.control.default_namespace);
+        let key = ObjectKey::new(namespace, name);
+        let timings = Timings::default();
+        let cluster = Cluster::new(choice.control, &timings).context("cluster")?;
+        let metrics = Arc::new(Metrics::default());
+        let clock: SharedClock = Arc::new(SystemClock);
+        let gateway = [false, true]
+            .map(|dry| Arc::new(Gateway::new(dry, timings.cloud_call, Arc::clone(&metrics))));
+        Ok(Self {
+            key,
+            session: cluster.session(UserAgent::of(PARTY)),
+            caches: Caches::new(clock, timings, metrics, Tasks::default()),
+            cluster,
+            gateway,
+        })
+    }
+
+    fn cache(&self) -> Arc<Cache<MachineDeployments>> {
+        let scope = Scope::Object(self.key.clone());
+        self.caches.open(&self.cluster, scope, MachineDeployments)
+    }
+
+    /// The deployment, kept up to date; `Notify` reports changes.
+    pub(super) async fn watch(&self) -> anyhow::Result<Watched> {
+        let cache = self.cache();
+        let changed = Arc::new(Notify::new());
+        let ring = Arc::clone(&changed);
+        cache.subscribe(move |_| ring.notify_one());
+        if let Some(trouble) = cache.wait_synced_or_trouble().await {
+            return Err(trouble).context(messages::cannot("watch", "MachineDeployments"));
+        }
+        Ok(Watched { cache, key: self.key.clone(), changed })
+    }
+
+    pub(super) async fn read(&self) -> anyhow::Result<Arc<MachineDeployment>> {
+        let live = self.cache().read_live(&self.key).await;
+        let live = live.context(messages::cannot("read", &messages::full_name(&self.key.name)))?;
+        present(live, &self.key)
+    }
+
+    pub(super) async fn revisions(
+        &self,
+        deployment: &MachineDeployment,
+    ) -> anyhow::Result<Vec<Revision>> {
+        let namespace = Some(&*self.key.namespace);
+        let sets = self.session.list_live(MACHINE_SETS, namespace, "").await;
+        let sets = sets.context(messages::cannot("list", "MachineSets"))?;
+        Ok(revisions(deployment, sets)?)
+    }
+
+    /// Patches the deployment as `decide` says, with a precondition on the version that it was given.
+    pub(super) async fn change(
+        &self,
+        dry_run: bool,
+        decide: impl AsyncFn(&MachineDeployment) -> anyhow::Result<Decision>,
+    ) -> anyhow::Result<String> {
+        let cache = self.cache();
+        let gateway = Arc::clone(&self.gateway[usize::from(dry_run)]);
+        let writer = Writer::new(gateway, self.session.clone(), PARTY, Leadership::NotNeeded);
+        for _ in 0..ATTEMPTS {
+            let deployment = self.read().await?;
+            let Decision { patch, text } = decide(&deployment).await?;
+            let Some(patch) = patch else { return Ok(text) };
+            let (part, guard) = (Part::Object, Guard::Version);
+            let written = writer.patch(&cache, &deployment.meta, part, guard, patch, &text).await;
+            match written {
+                Ok(_) => return Ok(text),
+                Err(error) if error.conflict() => {}
+                Err(error) => {
+                    let what = messages::full_name(&self.key.name);
+                    return Err(error).context(messages::cannot("patch", &what));
+                }
+            }
+        }
+        let what = messages::full_name(&self.key.name);
+        Err(anyhow::Error::msg(messages::CHANGED_MEANWHILE))
+            .context(messages::cannot("patch", &what))
+    }
+}
+
+pub(super) struct Watched {
+    cache: Arc<Cache<MachineDeployments>>,
+    key: ObjectKey,
+    pub(super) changed: Arc<Notify>,
+}
+
+impl Watched {
+    pub(super) fn get(&self) -> anyhow::Result<Arc<MachineDeployment>> {
+        present(self.cache.get(&self.key), &self.key)
+    }
+}
+
+fn present(
+    entry: Option<Entry<MachineDeployment>>,
+    key: &ObjectKey,
+) -> anyhow::Result<Arc<MachineDeployment>> {
+    match entry {
+        Some(Entry::Known(deployment)) => Ok(deployment),
+        Some(Entry::Undecodable(one)) => bail!(messages::undecodable(&key.name, &one.error)),
+        None => bail!(messages::not_found(&key.name, &key.namespace)),
+    }
+}

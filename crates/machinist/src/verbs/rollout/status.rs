@@ -1,0 +1,171 @@
+//! The state of a rollout in a line, as `kubectl rollout status` prints it. Pure.
+
+use machinist_api::names::{
+    CONDITION_PROGRESSING, ERROR_INVALID_CONFIGURATION, REASON_DEADLINE_EXCEEDED,
+    REASON_DEPLOYMENT_PAUSED, REASON_NEW_SET_CREATED, REASON_SET_UPDATED,
+};
+use machinist_controllers::kinds::MachineDeployment;
+use machinist_domain::conditions::Condition;
+
+use super::messages;
+
+/// As in the controller, where the API server has set no default.
+const DEFAULT_REPLICAS: i32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Status {
+    pub(super) state: State,
+    pub(super) line: String,
+    /// Of `replicas`: Machines whose replacement is finished.
+    pub(super) done: i32,
+    pub(super) replicas: i32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Complete,
+    Waiting,
+    /// The controller refused the spec, this one or the one before.
+    Refused,
+    Failed,
+}
+
+/// `revision`: the only one that is not a failure.
+pub(super) fn assess(deployment: &MachineDeployment, revision: Option<i64>) -> Status {
+    let counts = Counts::of(deployment);
+    let (state, line) = counts.state(deployment, revision);
+    let replicas = counts.replicas;
+    let done = match state {
+        State::Complete => replicas,
+        _ => counts.updated.min(replicas - counts.old).min(counts.available).clamp(0, replicas),
+    };
+    Status { state, line, done, replicas }
+}
+
+struct Counts {
+    replicas: i32,
+    updated: i32,
+    available: i32,
+    old: i32,
+}
+
+impl Counts {
+    fn of(deployment: &MachineDeployment) -> Self {
+        let status = &deployment.status;
+        let updated = status.updated.unwrap_or(0);
+        Self {
+            replicas: deployment.spec.replicas.unwrap_or(DEFAULT_REPLICAS),
+            updated,
+            available: status.available.unwrap_or(0),
+            old: status.replicas.unwrap_or(0) - updated,
+        }
+    }
+
+    fn state(&self, deployment: &MachineDeployment, revision: Option<i64>) -> (State, String) {
+        let name = &*deployment.meta.key.name;
+        let running = deployment.revision.as_deref().and_then(|text| text.parse().ok());
+        if let Some(wanted) = revision
+            && running != Some(wanted)
+        {
+            return (State::Failed, messages::other_revision(name, wanted, running));
+        }
+        let progressing = deployment.status.conditions.iter();
+        let progressing = progressing.clone().find(|one| one.kind == CONDITION_PROGRESSING);
+        let reason = progressing.and_then(|one| one.reason.as_deref()).unwrap_or_default();
+        let message = || progressing.map(message).unwrap_or_default();
+        if reason == ERROR_INVALID_CONFIGURATION {
+            return (State::Refused, messages::refused(name, message()));
+        }
+        if deployment.status.observed_generation.is_none_or(|seen| seen < deployment.generation) {
+            return (State::Waiting, messages::NOT_OBSERVED.to_owned());
+        }
+        let Self { replicas, updated, available, old } = *self;
+        let waits = if updated < replicas {
+            messages::waits_updated(name, updated, replicas)
+        } else if old > 0 {
+            messages::waits_old(name, old)
+        } else if available < updated {
+            messages::waits_available(name, available, updated)
+        } else if [REASON_NEW_SET_CREATED, REASON_SET_UPDATED].contains(&reason) {
+            messages::waits_controller(name, message())
+        } else {
+            return (State::Complete, messages::complete(name));
+        };
+        match reason {
+            REASON_DEADLINE_EXCEEDED => {
+                (State::Failed, messages::deadline_exceeded(name, message()))
+            }
+            REASON_DEPLOYMENT_PAUSED => (State::Waiting, messages::paused_rollout(&waits, name)),
+            _ => (State::Waiting, waits),
+        }
+    }
+}
+
+fn message(condition: &Condition) -> &str {
+    condition.message.as_deref().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_controllers::kinds::MachineDeployments;
+    use machinist_runtime::cache::kind::Kind as _;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn deployment(status: &Value) -> MachineDeployment {
+        let wire = serde_json::from_value(json!({
+            "metadata": {
+                "name": "web", "generation": 4,
+                "annotations": {"machinedeployment.clusters.x-k8s.io/revision": "2"},
+            },
+            "spec": {"replicas": 3},
+            "status": status,
+        }));
+        MachineDeployments.project(wire.unwrap())
+    }
+
+    fn status(counts: [i32; 3], reason: &str) -> Value {
+        let [replicas, updated, available] = counts;
+        json!({
+            "observedGeneration": 4, "replicas": replicas, "updatedReplicas": updated,
+            "availableReplicas": available,
+            "conditions": [{"type": "Progressing", "status": "True", "reason": reason, "message": "M"}],
+        })
+    }
+
+    #[test]
+    fn lines_and_states() {
+        let updating = REASON_SET_UPDATED;
+        let mut unseen = status([3, 3, 3], "NewMachineSetAvailable");
+        unseen["observedGeneration"] = json!(3);
+        let mut text = String::new();
+        for (what, status, revision) in [
+            ("no status yet", json!({}), None),
+            ("spec not observed", unseen, None),
+            ("new Machines", status([4, 1, 3], updating), None),
+            ("old Machines", status([4, 3, 4], updating), None),
+            ("not available", status([3, 3, 2], updating), None),
+            ("counts are complete", status([3, 3, 3], updating), None),
+            ("complete", status([3, 3, 3], "NewMachineSetAvailable"), None),
+            ("complete, its revision", status([3, 3, 3], "NewMachineSetAvailable"), Some(2)),
+            ("another revision", status([3, 3, 3], "NewMachineSetAvailable"), Some(3)),
+            ("paused", status([3, 0, 3], REASON_DEPLOYMENT_PAUSED), None),
+            ("deadline", status([4, 1, 3], REASON_DEADLINE_EXCEEDED), None),
+            ("deadline, then complete", status([3, 3, 3], REASON_DEADLINE_EXCEEDED), None),
+            ("refused", status([4, 1, 3], ERROR_INVALID_CONFIGURATION), None),
+        ] {
+            let Status { state, line, done, replicas } = assess(&deployment(&status), revision);
+            text.extend([format!("{what}: {state:?}, {done}/{replicas}\n  {line}\n")]);
+        }
+        insta::assert_snapshot!("lines", text);
+    }
+
+    #[test]
+    fn a_rollout_of_no_machines_is_complete() {
+        let mut none = deployment(&status([0, 0, 0], "NewMachineSetAvailable"));
+        none.spec.replicas = Some(0);
+        let Status { state, done, replicas, .. } = assess(&none, None);
+        assert_eq!((state, done, replicas), (State::Complete, 0, 0));
+    }
+}
