@@ -282,7 +282,7 @@ pub(crate) struct PlaygroundArguments {
     /// Start everything, prove that it works, stop everything, and exit.
     #[arg(long)]
     pub(crate) once: bool,
-    /// Number of Machines in the MachineSet `fleet`.
+    /// Number of Machines in the MachineDeployment `fleet`.
     #[arg(long, default_value_t = 3, value_name = "N")]
     pub(crate) machines: u32,
     /// Failure mode of the simulated cloud.

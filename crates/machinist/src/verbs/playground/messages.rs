@@ -1,7 +1,10 @@
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 use machinist_domain::texts;
+
+use super::fleet::{NAME as FLEET, OTHER_TYPE};
 
 pub(super) const STARTING: &str =
     "starting etcd and kube-apiserver (the first start takes minutes: it downloads or builds them)";
@@ -12,9 +15,12 @@ texts! {
     /// `--once` proves that machines run, which they never do in some modes.
     pub(super) fn never_ready(mode: &str) =
         "--once cannot be combined with --fail={mode}: the machines do not stay up";
-    pub(super) fn usage(kubeconfig: &Path, fleet: &str, sample: &str) =
+    pub(super) fn usage(kubeconfig: &Path, sample: &str) =
         "the Kubernetes API runs until Ctrl-C. In another terminal:\n\n  {}\n  \
-         kubectl get machines,machinesets,nodes\n  kubectl scale machineset {fleet} --replicas=5\n  \
+         kubectl get machines,machinesets,machinedeployments,nodes\n  \
+         kubectl scale machinedeployment {FLEET} --replicas=5\n  \
+         kubectl edit machinedeployment {FLEET}   # instanceType: {OTHER_TYPE} replaces all machines\n  \
+         machinist rollout undo {FLEET}\n  \
          kubectl edit machineset {sample}\n",
         export(kubeconfig);
     pub(super) fn export(kubeconfig: &Path) = "export KUBECONFIG={}", kubeconfig.display();
@@ -24,6 +30,12 @@ texts! {
     pub(super) fn running_proved(count: usize) =
         "proved: {count} machines are Running, each with an instance and a Node";
     pub(super) fn replaced(machine: &str) = "proved: {machine} was deleted, drained and replaced";
+    pub(super) fn rolled(machines: usize, instance_type: &str) =
+        "proved: a rolling update replaced {machines} machines by others of type {instance_type}";
+    pub(super) fn rolled_back(instance_type: &str) =
+        "proved: machinist rollout undo put back the type {instance_type}";
+    pub(super) fn other_types(expected: &str, types: &BTreeSet<String>) =
+        "machines are of the types {types:?} instead of {expected}";
     pub(super) fn nothing_left(created: usize) =
         "proved: scaled to zero; {created} instances and their volumes are deleted";
     pub(super) fn cannot(verb: &str, kind: &str, name: &str) = "cannot {verb} {kind} {name}";
@@ -33,7 +45,7 @@ texts! {
         "timed out after {waited:?} waiting for {what}; current state:\n{table}";
 }
 
-pub(super) const SCALED: &str = "proved: the MachineSet was scaled up by two and down again";
+pub(super) const SCALED: &str = "proved: the MachineDeployment was scaled up by two and down again";
 
 pub(super) const NO_CLOUD: &str = "cannot start the simulated cloud";
 
@@ -53,12 +65,14 @@ mod tests {
         let wait = Duration::from_secs(120);
         let printed = [
             STARTING.to_owned(),
-            usage(Path::new("/tmp/x/kubeconfig"), "fleet", "workers"),
+            usage(Path::new("/tmp/x/kubeconfig"), "workers"),
             instances(3),
             samples_proved(5),
             running_proved(3),
             SCALED.to_owned(),
             replaced("fleet-1"),
+            rolled(3, "sim.large"),
+            rolled_back("sim.medium"),
             nothing_left(6),
             STOPPED.to_owned(),
         ];
@@ -67,7 +81,8 @@ mod tests {
             samples_differ(wait, &["workers"], "MACHINESET  INSTANCE TYPE"),
             timed_out(wait, "the fleet to grow", "MACHINE  PHASE"),
             NO_CLOUD.to_owned(),
-            cannot("scale", "MachineSet", "fleet"),
+            cannot("scale", "MachineDeployment", "fleet"),
+            other_types("sim.large", &["sim.medium".to_owned()].into()),
             leaked(1, 2),
         ];
         let rows: Vec<_> = printed

@@ -1,6 +1,6 @@
 //! `machinist playground`: a real Kubernetes API, a simulated cloud, sample objects and the controllers, on this
-//! machine. [`samples`] are empty MachineSets, [`fleet`] is one with machines. Everything is in a temporary folder and
-//! on loopback addresses, and is removed at the end.
+//! machine. [`samples`] are empty MachineSets, [`fleet`] is a MachineDeployment with machines. Everything is in a
+//! temporary folder and on loopback addresses, and is removed at the end.
 
 mod fleet;
 mod messages;
@@ -81,11 +81,12 @@ async fn use_it(
     }
     if arguments.once {
         prove(&sets).await?;
-        return Fleet::create(&client, cloud, &arguments).await?.prove().await;
+        let fleet = Fleet::create(&client, control_plane, cloud, &arguments).await?;
+        return fleet.prove().await;
     }
-    let fleet = Fleet::create(&client, cloud, &arguments).await?;
+    let fleet = Fleet::create(&client, control_plane, cloud, &arguments).await?;
     let kubeconfig = control_plane.kubeconfig_path();
-    print(&messages::usage(kubeconfig, fleet::NAME, samples::FIRST))?;
+    print(&messages::usage(kubeconfig, samples::FIRST))?;
     watch(&sets, &fleet, &messages::export(kubeconfig), stop).await
 }
 

@@ -25,6 +25,24 @@ pub struct RolloutArguments {
     pub namespace: Option<String>,
 }
 
+impl RolloutArguments {
+    /// `machinist rollout undo NAME` with these flags.
+    #[cfg(feature = "playground")]
+    pub(crate) fn undo(name: &str, namespace: &str, kubeconfig: &std::path::Path) -> Self {
+        let deployment = Deployment { name: name.to_owned() };
+        Self {
+            command: RolloutCommand::Undo(UndoArguments {
+                deployment,
+                to_revision: 0,
+                dry_run: false,
+            }),
+            kubeconfig: Some(kubeconfig.to_string_lossy().into_owned()),
+            context: None,
+            namespace: Some(namespace.to_owned()),
+        }
+    }
+}
+
 /// What to do with a rollout.
 #[derive(Debug, Clone, Subcommand)]
 pub enum RolloutCommand {

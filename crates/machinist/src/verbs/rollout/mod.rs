@@ -44,7 +44,7 @@ pub(crate) fn main(arguments: &RolloutArguments, log: Logging) -> anyhow::Result
     super::block_on(tokio::runtime::Builder::new_current_thread(), run(arguments))
 }
 
-async fn run(arguments: &RolloutArguments) -> anyhow::Result<()> {
+pub(crate) async fn run(arguments: &RolloutArguments) -> anyhow::Result<()> {
     match &arguments.command {
         RolloutCommand::Status(status) => self::status(arguments, status).await,
         RolloutCommand::History(history) => self::history(arguments, history).await,

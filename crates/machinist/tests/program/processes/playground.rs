@@ -4,13 +4,14 @@ use anyhow::{Result, ensure};
 
 use crate::processes::support::process::run_to_end;
 
-/// It brings everything up, shows that a fleet grows, shrinks, heals and goes, and ends.
+/// It brings everything up, shows that a fleet grows, shrinks, heals, is rolled and rolled back, and goes, and ends.
 #[tokio::test(flavor = "multi_thread")]
 async fn once_proves_itself_and_leaves_nothing_behind() -> Result<()> {
     let ended = run_to_end(None, &["playground", "--once"]).await?;
     let (stdout, log) =
         (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
     ensure!(ended.status.success(), "{}\n{stdout}\n{log}", ended.status);
+    ensure!(stdout.contains("proved: machinist rollout undo put back"), "{stdout}\n{log}");
     ensure!(stdout.contains("stopped the controllers and the API server"), "{stdout}\n{log}");
     Ok(())
 }

@@ -1,17 +1,20 @@
-//! The MachineSet with machines in the simulated cloud.
+//! The MachineDeployment with machines in the simulated cloud.
 
 pub(super) mod cloud;
 mod prove;
 mod view;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use anyhow::Context;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use machinist_api::machine::Machine;
-use machinist_api::machine_set::MachineSet;
+use machinist_api::machine_deployment::MachineDeployment;
+use machinist_api::names::LABEL_CLUSTER;
+use machinist_control_plane::ControlPlane;
 use serde_json::json;
 
 use self::cloud::Cloud;
@@ -19,45 +22,71 @@ use super::{NAMESPACE, messages};
 use crate::cli::{FailMode, PlaygroundArguments};
 
 pub(super) const NAME: &str = "fleet";
+const KIND: &str = "MachineDeployment";
+const FIRST_TYPE: &str = "sim.medium";
+pub(super) const OTHER_TYPE: &str = "sim.large";
 
 pub(super) struct Fleet {
-    sets: Api<MachineSet>,
+    deployments: Api<MachineDeployment>,
     machines: Api<Machine>,
     nodes: Api<Node>,
     cloud: Cloud,
     size: u32,
+    kubeconfig: PathBuf,
 }
 
 impl Fleet {
     pub(super) async fn create(
         client: &Client,
+        control_plane: &ControlPlane,
         cloud: Cloud,
         arguments: &PlaygroundArguments,
     ) -> anyhow::Result<Self> {
-        let sets = Api::namespaced(client.clone(), NAMESPACE);
-        let set = sample(arguments.machines, arguments.fail)?;
-        let created = sets.create(&PostParams::default(), &set).await;
-        created.with_context(|| messages::cannot("create", "MachineSet", NAME))?;
+        let deployments = Api::namespaced(client.clone(), NAMESPACE);
+        let deployment = sample(arguments.machines, arguments.fail)?;
+        let created = deployments.create(&PostParams::default(), &deployment).await;
+        created.with_context(|| messages::cannot("create", KIND, NAME))?;
         Ok(Self {
-            sets,
+            deployments,
             machines: Api::namespaced(client.clone(), NAMESPACE),
             nodes: Api::all(client.clone()),
             cloud,
             size: arguments.machines,
+            kubeconfig: control_plane.kubeconfig_path().to_owned(),
         })
     }
 
     pub(super) async fn table(&self, with_ages: bool) -> anyhow::Result<String> {
         let machines = self.machines.list(&ListParams::default()).await?.items;
         let table = view::table(&machines, jiff::Timestamp::now(), with_ages);
-        Ok(format!("{table}\n\n{}", messages::instances(self.cloud.sim.live())))
+        let deployment = view::deployment(&self.deployments.get(NAME).await?);
+        Ok(format!("{deployment}\n\n{table}\n\n{}", messages::instances(self.cloud.sim.live())))
     }
 
     async fn scale(&self, replicas: u32) -> anyhow::Result<()> {
         let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-        let scaled = self.sets.patch_scale(NAME, &PatchParams::default(), &patch).await;
-        scaled.with_context(|| messages::cannot("scale", "MachineSet", NAME))?;
+        let scaled = self.deployments.patch_scale(NAME, &PatchParams::default(), &patch).await;
+        scaled.with_context(|| messages::cannot("scale", KIND, NAME))?;
         Ok(())
+    }
+
+    /// Another type of instances, so that every machine is replaced.
+    async fn resize(&self, instance_type: &str) -> anyhow::Result<()> {
+        let machine = json!({"providerSpec": {"value": {"instanceType": instance_type}}});
+        let patch = Patch::Merge(json!({"spec": {"template": {"spec": machine}}}));
+        let patched = self.deployments.patch(NAME, &PatchParams::default(), &patch).await;
+        patched.with_context(|| messages::cannot("patch", KIND, NAME))?;
+        Ok(())
+    }
+
+    /// The types of instances that the machines ask for.
+    async fn types(&self) -> anyhow::Result<BTreeSet<String>> {
+        let machines = self.machines.list(&ListParams::default()).await?.items;
+        let types = machines.iter().filter_map(|one| {
+            let value = one.spec.provider_spec.as_ref()?.value.as_ref()?;
+            Some(value["instanceType"].as_str()?.to_owned())
+        });
+        Ok(types.collect())
     }
 
     /// The Running machines, if there are no other machines, instances or Nodes.
@@ -75,13 +104,13 @@ impl Fleet {
     }
 }
 
-fn sample(replicas: u32, fail: Option<FailMode>) -> anyhow::Result<MachineSet> {
-    let labels = json!({"machine.openshift.io/cluster-api-machineset": NAME});
+fn sample(replicas: u32, fail: Option<FailMode>) -> anyhow::Result<MachineDeployment> {
+    let labels = json!({"app": NAME});
     let mut machine_labels = labels.clone();
-    machine_labels["machine.openshift.io/cluster-api-cluster"] = json!("playground");
+    machine_labels[LABEL_CLUSTER] = json!("playground");
     Ok(serde_json::from_value(json!({
         "apiVersion": "machine.openshift.io/v1beta1",
-        "kind": "MachineSet",
+        "kind": KIND,
         "metadata": {"name": NAME},
         "spec": {
             "replicas": replicas,
@@ -91,7 +120,7 @@ fn sample(replicas: u32, fail: Option<FailMode>) -> anyhow::Result<MachineSet> {
                 "spec": {"providerSpec": {"value": {
                     "apiVersion": "sim.machinist.dev/v1beta1",
                     "kind": "SimMachineProviderConfig",
-                    "instanceType": "sim.medium",
+                    "instanceType": FIRST_TYPE,
                     "bootSeconds": 2,
                     "stopSeconds": 1,
                     "dataVolumeGiB": 10,

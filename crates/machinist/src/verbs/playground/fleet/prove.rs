@@ -1,4 +1,4 @@
-//! The proof of `--once`: scale up and down, replace a machine, scale to zero, leave nothing behind.
+//! The proof of `--once`: scale up and down, replace a machine, roll, roll back, scale to zero, leave nothing behind.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -6,8 +6,10 @@ use std::time::Duration;
 use anyhow::Context;
 use kube::api::DeleteParams;
 
-use super::Fleet;
-use crate::verbs::playground::{PATIENCE, messages, print};
+use super::{FIRST_TYPE, Fleet, NAME, OTHER_TYPE};
+use crate::verbs::playground::{NAMESPACE, PATIENCE, messages, print};
+use crate::verbs::rollout;
+use crate::verbs::rollout::arguments::RolloutArguments;
 
 impl Fleet {
     pub(in super::super) async fn prove(&self) -> anyhow::Result<()> {
@@ -28,11 +30,35 @@ impl Fleet {
             print(&messages::replaced(victim))?;
         }
 
+        self.prove_rollout().await?;
+
         self.scale(0).await?;
         self.wait_for(0, "the fleet to go").await?;
         let (instances, volumes) = (self.cloud.sim.live(), self.cloud.sim.volumes());
         anyhow::ensure!((instances, volumes) == (0, 0), messages::leaked(instances, volumes));
         print(&messages::nothing_left(self.cloud.sim.created()))
+    }
+
+    /// To another type, and back by the verb `rollout`. Each time every machine is replaced.
+    async fn prove_rollout(&self) -> anyhow::Result<()> {
+        let old = self.wait_for(self.size, "the fleet to settle").await?;
+        self.resize(OTHER_TYPE).await?;
+        let new = self.wait_until("the rollout", self.size, |now| now.is_disjoint(&old)).await?;
+        self.only(OTHER_TYPE).await?;
+        print(&messages::rolled(new.len(), OTHER_TYPE))?;
+
+        let undo = RolloutArguments::undo(NAME, NAMESPACE, &self.kubeconfig);
+        rollout::run(&undo).await?;
+        self.wait_until("the rollback", self.size, |now| now.is_disjoint(&new)).await?;
+        self.only(FIRST_TYPE).await?;
+        print(&messages::rolled_back(FIRST_TYPE))
+    }
+
+    async fn only(&self, instance_type: &str) -> anyhow::Result<()> {
+        let types = self.types().await?;
+        let is_only = types.iter().all(|one| one == instance_type);
+        anyhow::ensure!(is_only, messages::other_types(instance_type, &types));
+        Ok(())
     }
 
     async fn wait_for(&self, count: u32, what: &str) -> anyhow::Result<BTreeSet<String>> {

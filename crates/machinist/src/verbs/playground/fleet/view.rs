@@ -1,8 +1,10 @@
-//! The table of machines. Pure.
+//! The tables of the deployment and of its machines. Pure.
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use machinist_api::machine::Machine;
+use machinist_api::machine_deployment::MachineDeployment;
+use machinist_api::names::CONDITION_PROGRESSING;
 
 use crate::verbs::playground::view::{self, cut};
 use crate::verbs::table::age;
@@ -16,6 +18,23 @@ pub(super) fn is_running(machine: &Machine) -> bool {
 
 fn phase(machine: &Machine) -> &str {
     machine.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
+}
+
+pub(super) fn deployment(deployment: &MachineDeployment) -> String {
+    let status = deployment.status.clone().unwrap_or_default();
+    let count = |count: Option<i32>| count.unwrap_or(0).to_string();
+    let progressing = status.conditions.iter().flatten();
+    let progressing = progressing.clone().find(|one| one.kind == CONDITION_PROGRESSING);
+    let row = vec![
+        deployment.name_any(),
+        count(deployment.spec.replicas),
+        count(status.ready_replicas),
+        count(status.updated_replicas),
+        count(status.available_replicas),
+        progressing.and_then(|one| one.reason.clone()).unwrap_or_default(),
+    ];
+    let headings = ["MACHINEDEPLOYMENT", "DESIRED", "READY", "UP-TO-DATE", "AVAILABLE", "REASON"];
+    view::table(&headings, vec![row])
 }
 
 /// Ages change every second. Without a terminal, where every change is printed, they are left out.
@@ -80,6 +99,23 @@ mod tests {
             "status": status,
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn a_deployment_has_its_counts_and_the_state_of_its_rollout() {
+        let deployment: MachineDeployment = serde_json::from_value(json!({
+            "apiVersion": "machine.openshift.io/v1beta1", "kind": "MachineDeployment",
+            "metadata": {"name": "fleet"},
+            "spec": {"replicas": 3},
+            "status": {"readyReplicas": 4, "updatedReplicas": 1, "availableReplicas": 2, "conditions": [
+                {"type": "Progressing", "status": "True", "reason": "MachineSetUpdated",
+                 "lastTransitionTime": "2026-01-01T00:00:00Z"},
+            ]},
+        }))
+        .unwrap();
+        let table = super::deployment(&deployment);
+        let row: Vec<_> = table.lines().skip(1).flat_map(str::split_whitespace).collect();
+        assert_eq!(row, ["fleet", "3", "4", "1", "2", "MachineSetUpdated"], "{table}");
     }
 
     #[test]
