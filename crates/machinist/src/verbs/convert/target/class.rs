@@ -1,5 +1,5 @@
-//! Provider specs from MachineClasses. Those of AWS are translated; others are kept under the kind `MachineClass`, which
-//! no provider reads, so that no provider can mistake them for its own.
+//! Provider specs from MachineClasses. Those of AWS are translated. Others are kept under the kind `MachineClass`, so
+//! that no provider can mistake them for its own.
 
 use std::collections::BTreeMap;
 

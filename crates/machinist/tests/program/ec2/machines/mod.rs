@@ -6,6 +6,7 @@
 //! cluster's own settings.
 
 mod behind_our_back;
+mod converted;
 mod fleet;
 mod lost_answers;
 mod naming;
