@@ -24,6 +24,7 @@ use super::plan::{Outcome, Plan, Resize};
 use super::snapshot::{Snapshot, View};
 use super::template;
 use crate::kinds::{Machine, MachineDeploymentSpec, MachineSet};
+use crate::owner_references::references;
 
 /// Writes to Machines in flight.
 const MACHINES: usize = 16;
@@ -99,8 +100,8 @@ impl Executor<'_> {
         }
         let mut last = Outcome::Executed;
         for set in adopt {
-            let mut owners = others(set);
-            owners.push(owner(self.deployment));
+            let owner = Some((MACHINE_DEPLOYMENTS, self.deployment));
+            let owners = references(&set.state.other_owners, owner);
             let mut metadata = json!({"ownerReferences": owners});
             // The set of the same template is taken over as it is.
             if let Ok(parts) = template::parts(&set.state.spec.template) {
@@ -110,7 +111,8 @@ impl Executor<'_> {
             last = self.patch_set(set, json!({"metadata": metadata})).await?;
         }
         for set in release {
-            let patch = json!({"metadata": {"ownerReferences": others(set)}});
+            let owners = references(&set.state.other_owners, None);
+            let patch = json!({"metadata": {"ownerReferences": owners}});
             last = self.patch_set(set, patch).await?;
         }
         Ok(last)
@@ -162,7 +164,7 @@ impl Executor<'_> {
             "metadata": {
                 "labels": set_labels,
                 "annotations": {ANNOTATION_REVISION: revision.to_string()},
-                "ownerReferences": [owner(self.deployment)],
+                "ownerReferences": references(&[], Some((MACHINE_DEPLOYMENTS, self.deployment))),
             },
             "spec": {
                 "replicas": 0,
@@ -300,31 +302,4 @@ fn selector(spec: &MachineDeploymentSpec, hash: &str) -> Value {
 
 fn map(pairs: &Pairs) -> Map<String, Value> {
     pairs.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
-}
-
-fn owner(deployment: &Meta) -> Value {
-    json!({
-        "apiVersion": MACHINE_DEPLOYMENTS.api_version(),
-        "kind": MACHINE_DEPLOYMENTS.kind,
-        "name": &*deployment.key.name,
-        "uid": &*deployment.uid.0,
-        "controller": true,
-        "blockOwnerDeletion": true,
-    })
-}
-
-fn others(set: &MachineSet) -> Vec<Value> {
-    let unchanged = |owner: &wire::OwnerReference| {
-        let mut json = json!({
-            "apiVersion": owner.api_version,
-            "kind": owner.kind,
-            "name": owner.name,
-            "uid": owner.uid,
-        });
-        if owner.block_owner_deletion {
-            json["blockOwnerDeletion"] = json!(true);
-        }
-        json
-    };
-    set.state.other_owners.iter().map(unchanged).collect()
 }

@@ -49,6 +49,7 @@ use self::report::report;
 use self::snapshot::Snapshot;
 use crate::kinds::indexes::machines_by_node;
 use crate::kinds::{MachineDeployments, MachineSets, Machines, Node, Nodes};
+use crate::owner_references::owner_uid;
 
 #[derive(Debug)]
 pub struct MachineDeploymentController {
@@ -79,7 +80,7 @@ impl MachineDeploymentController {
             deployments: caches.open(&shared.control, scope.clone(), MachineDeployments),
             nodes: caches.open(nodes_cluster, Scope::All, Nodes),
             sets_by_owner: sets.index_entries(ownership::sets_by_owner),
-            machines_by_owner: machines.index_entries(ownership::machines_by_owner),
+            machines_by_owner: machines.index_entries(owner_uid),
             machines_by_node: machines_by_node(&machines),
             sets,
             machines,

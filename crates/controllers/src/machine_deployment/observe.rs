@@ -10,11 +10,11 @@ use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
 use super::MachineDeploymentController;
-use super::ownership::{orphans_of, set_owner};
 use super::snapshot::{Member, ReadySince, SetView, Snapshot, View};
 use super::template;
 use crate::kinds::{Machine, MachineDeployment, MachineSet};
 use crate::machine_set::ordinals;
+use crate::owner_references::{orphans_of, owner_of};
 
 pub(super) async fn observe(
     controller: &MachineDeploymentController,
@@ -55,8 +55,8 @@ async fn view(
     let mut state = String::new();
     for key in keys {
         let Some(entry) = sets.get(&key) else { continue };
-        let owned = set_owner(&entry).is_some_and(|owner| *owner.uid == *meta.uid.0);
-        let orphan = set_owner(&entry).is_none();
+        let owned = owner_of(&entry).is_some_and(|owner| *owner.uid == *meta.uid.0);
+        let orphan = owner_of(&entry).is_none();
         match entry {
             Entry::Undecodable(_) if owned => view.undecodable = Some(key),
             Entry::Undecodable(_) => {}
