@@ -21,15 +21,13 @@ use serde_json::{Map, Value, json};
 
 use super::MachineDeploymentController;
 use super::plan::{Outcome, Plan, Resize};
-use super::snapshot::{Snapshot, View};
+use super::snapshot::{MARK, Snapshot, View};
 use super::template;
 use crate::kinds::{Machine, MachineDeploymentSpec, MachineSet};
 use crate::owner_references::references;
 
 /// Writes to Machines in flight.
 const MACHINES: usize = 16;
-/// The value of the mark, which cluster-autoscaler writes as a time.
-const MARK: &str = "machinist.dev/machinedeployment";
 /// The maximum length of a label's value.
 const LONGEST_VALUE: usize = 63;
 
@@ -52,11 +50,8 @@ pub(super) async fn act(
             executor.number(&controller.deployments, &snapshot.meta, *revision).await
         }
         Plan::PushDown { set, patch, machines } => executor.push(set, patch, machines).await,
-        Plan::Mark(machines) => {
-            let mark = json!({"metadata": {"annotations": {ANNOTATION_DELETE_MACHINE: MARK}}});
-            let patches = machines.iter().map(|machine| (&**machine, mark.clone())).collect();
-            executor.patch_machines(patches).await
-        }
+        Plan::Mark(machines) => executor.mark(machines, json!(MARK)).await,
+        Plan::Unmark(machines) => executor.mark(machines, Value::Null).await,
         Plan::Scale(sizes) => executor.scale(sizes).await,
         Plan::List => executor.list().await,
         Plan::Delete(set) => executor.delete(set).await,
@@ -209,6 +204,12 @@ impl Executor<'_> {
             Outcome::DryRun => Ok(Outcome::DryRun),
             _ => self.patch_set(set, patch.clone()).await,
         }
+    }
+
+    async fn mark(&self, machines: &[Arc<Machine>], mark: Value) -> Result<Outcome, Failure> {
+        let patch = json!({"metadata": {"annotations": {ANNOTATION_DELETE_MACHINE: mark}}});
+        let patches = machines.iter().map(|machine| (&**machine, patch.clone())).collect();
+        self.patch_machines(patches).await
     }
 
     async fn patch_machines(&self, patches: Vec<(&Machine, Value)>) -> Result<Outcome, Failure> {

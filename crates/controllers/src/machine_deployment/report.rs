@@ -30,7 +30,7 @@ pub(super) fn report(
             let text = refusal.to_string();
             Report {
                 status: Status::invalid(view, &text, now),
-                events: vec![warning(EventReason::ReconcileError, &text)],
+                events: vec![warning(EventReason::InvalidConfiguration, &text)],
                 retry: Some(Retry::OnChange),
                 ..Report::quiet(ReconcileResult::Refused)
             }
@@ -126,6 +126,7 @@ fn events(plan: &Plan) -> Vec<EventNote> {
         | Plan::SetRevision(..)
         | Plan::AnnotateRevision(_)
         | Plan::Mark(_)
+        | Plan::Unmark(_)
         | Plan::List => Vec::new(),
         Plan::Claim { adopt, release } => {
             let adopted = messages::names(adopt.iter().map(set_name));

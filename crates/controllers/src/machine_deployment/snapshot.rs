@@ -8,6 +8,9 @@ use machinist_domain::meta::Meta;
 
 use crate::kinds::{Machine, MachineDeployment, MachineSet};
 
+/// The value of our mark on Machines; cluster-autoscaler writes a time.
+pub(super) const MARK: &str = "machinist.dev/machinedeployment";
+
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub meta: Meta,
@@ -74,12 +77,20 @@ impl Member {
 
     /// Whether a MachineSet deletes it first.
     pub fn is_marked(&self) -> bool {
-        let marks = [ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY];
-        let marked = |machine: &Machine, name| {
-            machine.annotations.get(name).is_some_and(|value| !value.is_empty())
-        };
+        self.marks().next().is_some()
+    }
+
+    /// Whether it is marked by this controller alone.
+    pub fn is_marked_by_us(&self) -> bool {
+        let mut marks = self.marks();
+        marks.next() == Some(MARK) && marks.next().is_none()
+    }
+
+    fn marks(&self) -> impl Iterator<Item = &str> {
+        let names = [ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY];
         let machine = self.machine.as_deref();
-        machine.is_some_and(|machine| marks.into_iter().any(|name| marked(machine, name)))
+        let values = names.into_iter().filter_map(move |name| machine?.annotations.get(name));
+        values.filter(|value| !value.is_empty())
     }
 
     pub fn has_failed(&self) -> bool {

@@ -24,6 +24,8 @@ pub(super) struct Numbers {
     pub(super) first: usize,
     /// Other members that are not available and can be marked.
     pub(super) markable: usize,
+    /// Members that are available but for our mark.
+    pub(super) recovered: usize,
     /// The set itself is being deleted; it is not scaled.
     pub(super) deleting: bool,
     /// The Machines were listed live in this state of the set, so there are no others.
@@ -49,6 +51,8 @@ pub(super) struct Fleet<'a> {
 pub(super) enum Step {
     /// Mark so many of the set's unavailable Machines for deletion, so that the next scale-down deletes these.
     Mark(usize, usize),
+    /// Remove our marks from the set's Machines that are available again.
+    Unmark(usize),
     /// Scale sets to these numbers.
     Scale(Vec<(usize, usize)>),
     /// List the Machines live, because it matters whether there are more than in the view.
@@ -153,8 +157,21 @@ impl Fleet<'_> {
                 let excess = self.sets[new].desired.saturating_sub(self.replicas);
                 self.lower(new, excess, self.spare())
             })
+            .or_else(|| self.unmark(new))
             .or_else(|| self.raise(new, self.replicas.saturating_sub(self.sets[new].desired)))
             .or_else(|| self.replace(new))
+    }
+
+    /// A set that has no Machine to delete needs no marks. Old sets keep theirs: they will be scaled down.
+    fn unmark(&self, set: usize) -> Option<Step> {
+        let numbers = &self.sets[set];
+        if numbers.recovered == 0 || numbers.members + numbers.open > numbers.desired {
+            None
+        } else if self.doubtful {
+            Some(Step::List)
+        } else {
+            Some(Step::Unmark(set))
+        }
     }
 
     /// Takes Machines from old sets. As in Kubernetes, new Machines that are not available reduce what may be taken: a

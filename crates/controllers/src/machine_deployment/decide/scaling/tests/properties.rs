@@ -106,6 +106,10 @@ fn numbers(
             }
             numbers.members += 1;
             match machine.state {
+                State::Available if machine.marked => {
+                    numbers.first += 1;
+                    numbers.recovered += 1;
+                }
                 _ if machine.marked => numbers.first += 1,
                 State::Available => numbers.available += 1,
                 State::Failed => numbers.first += 1,
@@ -228,6 +232,16 @@ impl World {
                         .for_each(|one| one.marked = true);
                 }
                 self.check_available(sure);
+            }
+            Step::Unmark(set) => {
+                let machines = self.seen_machines.iter_mut();
+                for one in machines.filter(|one| {
+                    one.set == *set && one.marked && one.state == State::Available && !one.leaving
+                }) {
+                    one.marked = false;
+                    let real = self.machines.iter_mut().filter(|real| real.id == one.id);
+                    real.for_each(|real| real.marked = false);
+                }
             }
             Step::Scale(sizes) => {
                 for (set, size) in sizes {
@@ -386,7 +400,7 @@ impl World {
             }
             for at in 0..self.machines.len() {
                 self.live_on(at);
-                // Failed Machines are replaced by others, and marked ones that have recovered are as good.
+                // Failed Machines are replaced by others.
                 let machine = &mut self.machines[at];
                 machine.leaving = machine.state == State::Failed;
             }
@@ -395,9 +409,6 @@ impl World {
             if self.reconcile() == Step::Done && self.is_complete() {
                 return;
             }
-            self.machines.iter_mut().for_each(|one| {
-                one.marked &= one.set != self.spec.template;
-            });
         }
         panic!("seed {seed} never ends: {:?} {:?} {:?}", self.spec, self.sets, self.machines);
     }
