@@ -237,10 +237,16 @@ impl Executor<'_> {
         for Resize { set, from, to, all_seen } in sizes {
             if to < from && !all_seen {
                 // Also if the answer is lost.
-                let now = self.controller.clock.uptime();
-                self.controller.lists.doubt(&self.deployment.uid, now);
+                self.controller.lists.doubt(&self.deployment.uid);
             }
-            last = self.patch_set(set, json!({"spec": {"replicas": to}})).await?;
+            let (sets, patch) = (&self.controller.sets, json!({"spec": {"replicas": to}}));
+            let (part, guard) = (Part::Object, Guard::Version);
+            let written = self.writer.patch(sets, &set.meta, part, guard, patch, self.plan).await;
+            if written.as_ref().is_err_and(WriteError::may_have_happened) {
+                let now = self.controller.clock.uptime();
+                self.controller.sizes.unanswered(&set.meta, *to, now);
+            }
+            last = outcome(written)?;
             if !matches!(last, Outcome::Executed) {
                 break;
             }

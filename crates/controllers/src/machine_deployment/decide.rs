@@ -284,6 +284,7 @@ fn numbers(one: &SetView, view: &View, now: Timestamp) -> Numbers {
         members: one.members.len(),
         open: one.open,
         leaving: one.leaving,
+        late: one.late.map(|late| (late.least, late.most)),
         available: count(&|member| !member.is_marked() && is_available(member, view, now)),
         first: count(&|member| member.is_marked() || member.has_failed()),
         markable: count(&|member| is_markable(member, view, now)),

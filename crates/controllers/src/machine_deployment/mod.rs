@@ -43,7 +43,7 @@ use serde_json::{Value, json};
 
 use self::decide::decide;
 pub use self::declaration::DECLARATION;
-use self::memory::Lists;
+use self::memory::{Lists, Sizes};
 use self::plan::{Outcome, Plan};
 use self::report::report;
 use self::snapshot::Snapshot;
@@ -61,6 +61,7 @@ pub struct MachineDeploymentController {
     machines_by_owner: Arc<Index>,
     machines_by_node: Arc<Index>,
     lists: Lists,
+    sizes: Sizes,
     clock: SharedClock,
     timings: MachineTimings,
 }
@@ -85,6 +86,7 @@ impl MachineDeploymentController {
             sets,
             machines,
             lists: Lists::default(),
+            sizes: Sizes::new(timings.late_create),
             clock: Arc::clone(&shared.clock),
             timings,
         }

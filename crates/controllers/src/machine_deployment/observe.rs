@@ -51,6 +51,7 @@ async fn view(
         doubtful: false,
         listed: false,
         fingerprint: 0,
+        uptime: controller.clock.uptime(),
     };
     let mut state = String::new();
     for key in keys {
@@ -126,7 +127,8 @@ async fn set_view(
     }
     let is_member = |key: &&ObjectKey| members.iter().any(|member| member.key == **key);
     let open = open.iter().filter(|key| !is_member(key)).count();
-    Ok(SetView { set, members, leaving, open })
+    let late = controller.sizes.late(&set.meta, controller.clock.uptime());
+    Ok(SetView { set, members, leaving, open, late })
 }
 
 /// Since when the Machine's Node has been ready, if it is. A Node with another uid is not the Machine's.

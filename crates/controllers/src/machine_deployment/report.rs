@@ -92,7 +92,7 @@ fn executed(
             let retry = match plan {
                 // A list that finds nothing new requeues nothing.
                 Plan::List => Some(Duration::from_millis(1)),
-                _ => [next_available(view, now), deadline].into_iter().flatten().min(),
+                _ => [next_available(view, now), deadline, late(view)].into_iter().flatten().min(),
             };
             let retry = retry.map(Retry::Again);
             Report { result, status: patch, events: events(plan), retry }
@@ -156,6 +156,12 @@ fn events(plan: &Plan) -> Vec<EventNote> {
             vec![note(EventReason::Delete, "Delete", messages::deleted(set_name(set)))]
         }
     }
+}
+
+/// When a write without an answer will not be executed any more.
+fn late(view: &View) -> Option<Duration> {
+    let late = view.sets.iter().filter_map(|one| one.late);
+    late.map(|late| late.until.saturating_sub(view.uptime)).min()
 }
 
 /// When the next Machine becomes available, for which there is no watch event.

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY};
@@ -31,12 +32,14 @@ pub struct View {
     pub undecodable: Option<ObjectKey>,
     /// An older MachineDeployment that selects the same MachineSets.
     pub overlaps: Option<ObjectKey>,
-    /// A set was scaled down that may have had more Machines than were in the view.
+    /// A set may have been scaled down that had more Machines than were in the view.
     pub doubtful: bool,
     /// The Machines were listed live in this state of the sets.
     pub listed: bool,
     /// That state.
     pub fingerprint: u64,
+    /// The uptime of the observation.
+    pub uptime: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -48,6 +51,16 @@ pub struct SetView {
     pub leaving: usize,
     /// How many Machines may be in creation.
     pub open: usize,
+    /// The set may still get these sizes.
+    pub late: Option<LateSizes>,
+}
+
+/// The least and the most of the sizes that were written without an answer, and until when they may be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LateSizes {
+    pub least: usize,
+    pub most: usize,
+    pub until: Duration,
 }
 
 #[derive(Debug, Clone)]

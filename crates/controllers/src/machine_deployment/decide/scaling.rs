@@ -17,6 +17,8 @@ pub(super) struct Numbers {
     pub(super) open: usize,
     /// Machines that are being deleted.
     pub(super) leaving: usize,
+    /// The least and the most that a write without an answer may still store as `spec.replicas`.
+    pub(super) late: Option<(usize, usize)>,
     /// Members that are available and not marked for deletion.
     pub(super) available: usize,
     /// Members that the MachineSet deletes before any available one: marked or failed. Those without a Node follow, but
@@ -73,7 +75,8 @@ pub(super) enum Wait {
 impl Numbers {
     /// How many Machines may exist.
     fn count(&self) -> usize {
-        self.wanted().max(self.members + self.open) + self.leaving
+        let late = self.late.map_or(0, |(_, most)| most);
+        self.wanted().max(late).max(self.members + self.open) + self.leaving
     }
 
     fn wanted(&self) -> usize {
@@ -91,6 +94,7 @@ impl Numbers {
         if self.deleting {
             return 0;
         }
+        let desired = self.late.map_or(desired, |(least, _)| desired.min(least));
         let excess = self.most().saturating_sub(desired);
         self.available.saturating_sub(excess.saturating_sub(self.first))
     }
@@ -228,7 +232,10 @@ impl Fleet<'_> {
     /// way out already, and would be replaced.
     fn raise(&self, set: usize, more: usize) -> Option<Step> {
         let numbers = &self.sets[set];
-        let more = more.min(self.limit().saturating_sub(self.count()));
+        // This write takes the place of one without an answer.
+        let own = Numbers { late: None, ..*numbers };
+        let count = self.count() - numbers.count() + own.count();
+        let more = more.min(self.limit().saturating_sub(count));
         if more == 0 || numbers.members + numbers.open > numbers.desired {
             None
         } else if self.doubtful {
