@@ -9,6 +9,8 @@ mod act;
 mod decide;
 mod declaration;
 mod error;
+#[cfg(test)]
+mod exploration;
 mod memory;
 mod messages;
 mod observe;
