@@ -28,10 +28,12 @@ const EDITS: Limits = Limits { edits: 2, faults: 0, deaths: 0, late_sizes: false
 
 #[test]
 fn explore_rollouts() -> Result<(), Counterexample> {
-    explore_all(&[Limits { faults: if is_large() { 2 } else { 1 }, ..EDITS }])
+    let late = Limits { faults: 1, late_sizes: true, ..EDITS };
+    explore_all(&[if is_large() { Limits { faults: 2, ..EDITS } } else { late }])
 }
 
 #[test]
 fn explore_rollouts_with_machines_that_die() -> Result<(), Counterexample> {
-    explore_all(&[Limits { deaths: 1, ..EDITS }])
+    let late = Limits { faults: 1, late_sizes: true, deaths: 1, ..EDITS };
+    explore_all(&[if is_large() { late } else { Limits { deaths: 1, ..EDITS } }])
 }

@@ -187,7 +187,7 @@ impl World {
             if let Some(faults) = faults.filter(|_| self.limits.late_sizes) {
                 let mut late = State { faults, ..to };
                 late.sets[at].late = Some(Late::Scale(size.to));
-                late.sets[at].late_known = true;
+                late.sets[at].unanswered = Some(size.to);
                 steps.disturbance(Action::Scale(at, size.to, Fate::Late), Ok(late));
             }
             store_size(&mut to, at, size.to);
@@ -308,7 +308,9 @@ impl World {
         }
         step(Action::MinutePasses, &|to| {
             for set in &mut to.sets {
-                set.forget_late();
+                // A watch lags behind by less than a minute.
+                set.unanswered = set.unanswered.filter(|_| set.is_stale);
+                set.late = None;
                 set.slots.iter_mut().for_each(|slot| slot.late_mark = false);
             }
         });
@@ -336,7 +338,7 @@ fn disturb(state: &State, steps: &mut Steps<World>) {
                 Late::Create(revision) => store_new(&mut to.sets[at], revision),
                 Late::Scale(size) => store_size(&mut to, at, size),
             }
-            to.sets[at].forget_late();
+            to.sets[at].late = None;
             steps.disturbance(Action::LateWrite(at), Ok(to));
         }
         for (which, _) in set.slots.iter().enumerate().filter(|(_, slot)| slot.late_mark) {

@@ -14,7 +14,7 @@ use super::super::report::report;
 use super::super::samples::{deployment, member, now, set, snapshot, template_of};
 use super::super::snapshot::{LateSizes, MARK, Member, SetView, Snapshot};
 use super::model::Decide;
-use super::state::{Late, Life, SETS, Set, Slot, State};
+use super::state::{Life, SETS, Set, Slot, State};
 use crate::kinds::MachineSet;
 
 /// The templates, which also name the sets.
@@ -72,10 +72,7 @@ impl Counts {
                 .map(|life| [members(life, false), members(life, true)]),
             leaving: set.count(|slot| slot.seen == Life::Leaving),
             open: set.count(Slot::is_seen_open),
-            late: match set.late {
-                Some(Late::Scale(size)) if set.late_known => Some(size),
-                _ => None,
-            },
+            late: set.unanswered,
         }
     }
 

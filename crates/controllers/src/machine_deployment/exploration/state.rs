@@ -84,7 +84,6 @@ pub(super) enum Late {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "facts about a set, not states")]
 pub(super) struct Set {
     pub(super) exists: bool,
     pub(super) exists_seen: bool,
@@ -95,8 +94,8 @@ pub(super) struct Set {
     /// Whether the cache misses a version.
     pub(super) is_stale: bool,
     pub(super) late: Option<Late>,
-    /// Whether the process knows that.
-    pub(super) late_known: bool,
+    /// The size that the process knows to have no answer.
+    pub(super) unanswered: Option<u8>,
     pub(super) slots: [Slot; SLOTS],
 }
 
@@ -120,13 +119,13 @@ impl Set {
     }
 
     pub(super) fn forget_late(&mut self) {
-        (self.late, self.late_known) = (None, false);
+        (self.late, self.unanswered) = (None, None);
     }
 
     /// A new version: requests for the one before will meet a conflict.
     pub(super) fn change(&mut self) {
         self.is_stale = true;
-        self.forget_late();
+        self.late = None;
     }
 
     fn is_at_rest(&self) -> bool {
@@ -172,6 +171,7 @@ impl State {
         let set = &mut self.sets[at];
         if set.is_stale {
             self.listed = false;
+            set.unanswered = None;
         }
         set.is_stale = false;
         (set.exists_seen, set.desired_seen) = (set.exists, set.desired);
@@ -188,7 +188,7 @@ impl State {
         (0..SETS).for_each(|at| self.see_set(at));
         self.see_machines();
         (self.doubtful, self.listed) = (true, false);
-        self.sets.iter_mut().for_each(|set| set.late_known = false);
+        self.sets.iter_mut().for_each(|set| set.unanswered = None);
     }
 
     /// Whether nothing is under way, apart from what the deployment's controller does next.
