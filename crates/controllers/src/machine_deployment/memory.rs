@@ -15,8 +15,8 @@ const MEMORY: Duration = Duration::from_secs(3600);
 
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    /// Deployments whose Machines were listed when none was in creation, and of which no set was scaled down since while
-    /// some of its Machines were not in the view. Another process may have done that, so others are doubtful.
+    /// Deployments whose Machines were listed when none was in creation, and of which no set was scaled down since
+    /// while some of its Machines were not in the view. Another process may have done that, so others are doubtful.
     certain: Mutex<ExpiringMap<Uid, ()>>,
     /// The state of the sets in which the Machines were listed.
     listed: Mutex<ExpiringMap<Uid, u64>>,
