@@ -21,6 +21,7 @@ pub mod machine_set;
 mod migration;
 pub mod node_link;
 pub mod openshift;
+mod owner_references;
 pub mod platform;
 pub mod recycler;
 pub mod secrets;

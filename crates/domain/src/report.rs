@@ -23,6 +23,7 @@ machinist_api::named_enum! {
         FailedDelete,
         FailedUpdate,
         FailedValidate,
+        InvalidConfiguration,
         MachineFailed = "Failed",
         MachinesNotReady,
         NodeMissing,

@@ -19,7 +19,7 @@ pub(crate) use cloud::{
 pub use event::Events;
 pub(crate) use event::{Event, EventDetails, Involved, hash_of};
 pub use event_recycler::{EventRecycler, EventRecyclers};
-pub(crate) use machine::{Hook, Machine, ProviderSpec};
+pub(crate) use machine::{Hook, Machine, Owner, ProviderSpec};
 pub use machine::{Machines, NodeRef};
 pub(crate) use machine_deployment::MachineDeploymentSpec;
 pub use machine_deployment::{MachineDeployment, MachineDeployments};

@@ -22,14 +22,13 @@ use serde_json::{Map, Value, json};
 
 use super::MachineDeploymentController;
 use super::plan::{Outcome, Plan, Resize};
-use super::snapshot::{Snapshot, View};
+use super::snapshot::{MARK, Snapshot, View};
 use super::template;
 use crate::kinds::{Machine, MachineDeploymentSpec, MachineSet};
+use crate::owner_references::references;
 
 /// Writes to Machines in flight.
 const MACHINES: usize = 16;
-/// The value of the mark, which cluster-autoscaler writes as a time.
-const MARK: &str = "machinist.dev/machinedeployment";
 /// The maximum length of a label's value.
 const LONGEST_VALUE: usize = 63;
 
@@ -53,11 +52,8 @@ pub(super) async fn act(
             executor.number(&controller.deployments, &snapshot.meta, *revision, None).await
         }
         Plan::PushDown { set, patch, machines } => executor.push(set, patch, machines).await,
-        Plan::Mark(machines) => {
-            let mark = json!({"metadata": {"annotations": {ANNOTATION_DELETE_MACHINE: MARK}}});
-            let patches = machines.iter().map(|machine| (&**machine, mark.clone())).collect();
-            executor.patch_machines(patches).await
-        }
+        Plan::Mark(machines) => executor.mark(machines, json!(MARK)).await,
+        Plan::Unmark(machines) => executor.mark(machines, Value::Null).await,
         Plan::Scale(sizes) => executor.scale(sizes).await,
         Plan::List => executor.list().await,
         Plan::Delete(set) => executor.delete(set).await,
@@ -101,8 +97,8 @@ impl Executor<'_> {
         }
         let mut last = Outcome::Executed;
         for set in adopt {
-            let mut owners = others(set);
-            owners.push(owner(self.deployment));
+            let owner = Some((MACHINE_DEPLOYMENTS, self.deployment));
+            let owners = references(&set.state.other_owners, owner);
             let mut labels = self.deployment_label();
             // The set of the same template is taken over as it is.
             if let Ok(parts) = template::parts(&set.state.spec.template) {
@@ -113,10 +109,11 @@ impl Executor<'_> {
             last = self.patch_set(set, json!({"metadata": metadata})).await?;
         }
         for set in release {
+            let owners = references(&set.state.other_owners, None);
             let mut labels = self.deployment_label();
             labels.retain(|name, value| set.state.labels.get(name) == value.as_str());
             labels.values_mut().for_each(|value| *value = Value::Null);
-            let metadata = json!({"ownerReferences": others(set), "labels": labels});
+            let metadata = json!({"ownerReferences": owners, "labels": labels});
             last = self.patch_set(set, json!({"metadata": metadata})).await?;
         }
         Ok(last)
@@ -169,7 +166,7 @@ impl Executor<'_> {
             "metadata": {
                 "labels": set_labels,
                 "annotations": annotations,
-                "ownerReferences": [owner(self.deployment)],
+                "ownerReferences": references(&[], Some((MACHINE_DEPLOYMENTS, self.deployment))),
             },
             "spec": {
                 "replicas": 0,
@@ -226,6 +223,12 @@ impl Executor<'_> {
         }
     }
 
+    async fn mark(&self, machines: &[Arc<Machine>], mark: Value) -> Result<Outcome, Failure> {
+        let patch = json!({"metadata": {"annotations": {ANNOTATION_DELETE_MACHINE: mark}}});
+        let patches = machines.iter().map(|machine| (&**machine, patch.clone())).collect();
+        self.patch_machines(patches).await
+    }
+
     async fn patch_machines(&self, patches: Vec<(&Machine, Value)>) -> Result<Outcome, Failure> {
         let mut writes = Vec::new();
         for (machine, patch) in patches {
@@ -251,10 +254,16 @@ impl Executor<'_> {
         for Resize { set, from, to, all_seen } in sizes {
             if to < from && !all_seen {
                 // Also if the answer is lost.
-                let now = self.controller.clock.uptime();
-                self.controller.lists.doubt(&self.deployment.uid, now);
+                self.controller.lists.doubt(&self.deployment.uid);
             }
-            last = self.patch_set(set, json!({"spec": {"replicas": to}})).await?;
+            let (sets, patch) = (&self.controller.sets, json!({"spec": {"replicas": to}}));
+            let (part, guard) = (Part::Object, Guard::Version);
+            let written = self.writer.patch(sets, &set.meta, part, guard, patch, self.plan).await;
+            if written.as_ref().is_err_and(WriteError::may_have_happened) {
+                let now = self.controller.clock.uptime();
+                self.controller.sizes.unanswered(&set.meta, *to, now);
+            }
+            last = outcome(written)?;
             if !matches!(last, Outcome::Executed) {
                 break;
             }
@@ -317,31 +326,4 @@ fn selector(spec: &MachineDeploymentSpec, hash: &str) -> Value {
 
 fn map(pairs: &Pairs) -> Map<String, Value> {
     pairs.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
-}
-
-fn owner(deployment: &Meta) -> Value {
-    json!({
-        "apiVersion": MACHINE_DEPLOYMENTS.api_version(),
-        "kind": MACHINE_DEPLOYMENTS.kind,
-        "name": &*deployment.key.name,
-        "uid": &*deployment.uid.0,
-        "controller": true,
-        "blockOwnerDeletion": true,
-    })
-}
-
-fn others(set: &MachineSet) -> Vec<Value> {
-    let unchanged = |owner: &wire::OwnerReference| {
-        let mut json = json!({
-            "apiVersion": owner.api_version,
-            "kind": owner.kind,
-            "name": owner.name,
-            "uid": owner.uid,
-        });
-        if owner.block_owner_deletion {
-            json["blockOwnerDeletion"] = json!(true);
-        }
-        json
-    };
-    set.state.other_owners.iter().map(unchanged).collect()
 }

@@ -150,6 +150,7 @@ impl Desired {
         };
         match fleet.step() {
             Step::Mark(set, count) => Plan::Mark(markable(&view.sets[set], count, view, now)),
+            Step::Unmark(set) => Plan::Unmark(recovered(&view.sets[set], view, now)),
             Step::Scale(sizes) => {
                 let sizes = sizes.into_iter().map(|(set, to)| {
                     let Numbers { desired, members, .. } = sets[set];
@@ -289,10 +290,12 @@ fn numbers(one: &SetView, view: &View, now: Timestamp) -> Numbers {
         members: one.members.len(),
         open: one.open,
         leaving: one.leaving,
+        late: one.late.map(|late| (late.least, late.most)),
         available: count(&|member| !member.is_marked() && is_available(member, view, now)),
         first: count(&|member| member.is_marked() || member.has_failed()),
         marked: count(&Member::is_marked),
         markable: count(&|member| is_markable(member, view, now)),
+        recovered: count(&|member| is_recovered(member, view, now)),
         deleting: one.set.meta.deleting,
         exact: view.listed,
     }
@@ -301,6 +304,16 @@ fn numbers(one: &SetView, view: &View, now: Timestamp) -> Numbers {
 fn is_markable(member: &Member, view: &View, now: Timestamp) -> bool {
     let known = member.machine.is_some();
     known && !member.is_marked() && !member.has_failed() && !is_available(member, view, now)
+}
+
+/// Whether only our mark keeps it from being available.
+fn is_recovered(member: &Member, view: &View, now: Timestamp) -> bool {
+    member.is_marked_by_us() && is_available(member, view, now)
+}
+
+fn recovered(one: &SetView, view: &View, now: Timestamp) -> Vec<Arc<Machine>> {
+    let members = one.members.iter().filter(|member| is_recovered(member, view, now));
+    members.filter_map(|member| member.machine.clone()).collect()
 }
 
 /// Those without a Node first.

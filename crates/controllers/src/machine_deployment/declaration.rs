@@ -45,6 +45,7 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::FailedCreate,
         EventReason::FailedDelete,
         EventReason::FailedUpdate,
+        EventReason::InvalidConfiguration,
         EventReason::ReconcileError,
         EventReason::Released,
         EventReason::Scaled,
@@ -125,7 +126,9 @@ const WRITES: &[Write] = &[
     Write::patch(
         MACHINES,
         &["metadata.annotations[machine.openshift.io/delete-machine]"],
-        "On unavailable Machines, directly before their MachineSet is scaled down. Never removed.",
+        "On unavailable Machines, directly before their MachineSet is scaled down, with the value \
+         `machinist.dev/machinedeployment`. A mark with that value is removed from a Machine of the \
+         current template that is available again and not to be deleted.",
     ),
     Write::patch(
         MACHINES,

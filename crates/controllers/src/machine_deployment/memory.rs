@@ -4,27 +4,31 @@
 use std::time::Duration;
 
 use machinist_domain::expiring::ExpiringMap;
-use machinist_domain::key::Uid;
+use machinist_domain::key::{Uid, Version};
+use machinist_domain::meta::Meta;
 use parking_lot::Mutex;
+
+use super::snapshot::LateSizes;
 
 /// Longer than a resync, after which the cache has every Machine.
 const MEMORY: Duration = Duration::from_secs(3600);
 
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    /// Deployments with a set that was scaled down while some of its Machines were not in the view.
-    doubts: Mutex<ExpiringMap<Uid, ()>>,
+    /// Deployments whose Machines were listed when none was in creation, and of which no set was scaled down since
+    /// while some of its Machines were not in the view. Another process may have done that, so others are doubtful.
+    certain: Mutex<ExpiringMap<Uid, ()>>,
     /// The state of the sets in which the Machines were listed.
     listed: Mutex<ExpiringMap<Uid, u64>>,
 }
 
 impl Lists {
-    pub(super) fn doubt(&self, deployment: &Uid, now: Duration) {
-        self.doubts.lock().insert(deployment.clone(), (), now, MEMORY);
+    pub(super) fn doubt(&self, deployment: &Uid) {
+        self.certain.lock().remove(deployment);
     }
 
     pub(super) fn is_doubtful(&self, deployment: &Uid, now: Duration) -> bool {
-        self.doubts.lock().get(deployment, now).is_some()
+        self.certain.lock().get(deployment, now).is_none()
     }
 
     pub(super) fn is_listed(&self, deployment: &Uid, fingerprint: u64, now: Duration) -> bool {
@@ -35,24 +39,75 @@ impl Lists {
     pub(super) fn add(&self, deployment: &Uid, fingerprint: u64, closed: bool, now: Duration) {
         self.listed.lock().insert(deployment.clone(), fingerprint, now, MEMORY);
         if closed {
-            self.doubts.lock().remove(deployment);
+            self.certain.lock().insert(deployment.clone(), (), now, MEMORY);
         }
+    }
+}
+
+/// Sizes whose write was not answered. The API server may execute the request for `late`, unless the set changes.
+#[derive(Debug)]
+pub(super) struct Sizes {
+    unanswered: Mutex<ExpiringMap<Uid, (Version, LateSizes)>>,
+    late: Duration,
+}
+
+impl Sizes {
+    pub(super) fn new(late: Duration) -> Self {
+        Self { unanswered: Mutex::default(), late }
+    }
+
+    /// At most one of several requests for a version is executed.
+    pub(super) fn unanswered(&self, set: &Meta, size: usize, now: Duration) {
+        let until = now + self.late;
+        let sizes = match self.late(set, now) {
+            None => LateSizes { least: size, most: size, until },
+            Some(one) => LateSizes { least: one.least.min(size), most: one.most.max(size), until },
+        };
+        let value = (set.version, sizes);
+        self.unanswered.lock().insert(set.uid.clone(), value, now, self.late);
+    }
+
+    pub(super) fn late(&self, set: &Meta, now: Duration) -> Option<LateSizes> {
+        let unanswered = self.unanswered.lock();
+        let (version, sizes) = unanswered.get(&set.uid, now)?;
+        (*version == set.version).then_some(*sizes)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use machinist_domain::key::ObjectKey;
+
     use super::*;
+
+    #[test]
+    fn a_size_is_late_until_its_time_is_over_or_the_set_changes() {
+        let (sizes, at) = (Sizes::new(Duration::from_secs(60)), Duration::from_secs);
+        let set = |version| {
+            let (key, uid) = (ObjectKey::new("ns", "a"), Uid("u".into()));
+            Meta { key, uid, version: Version(version), deleting: false }
+        };
+        assert_eq!(sizes.late(&set(1), at(1)), None);
+        sizes.unanswered(&set(1), 3, at(1));
+        let late = LateSizes { least: 3, most: 3, until: at(61) };
+        assert_eq!(sizes.late(&set(1), at(2)), Some(late));
+        assert_eq!(sizes.late(&set(2), at(2)), None);
+        sizes.unanswered(&set(1), 1, at(5));
+        let late = LateSizes { least: 1, most: 3, until: at(65) };
+        assert_eq!(sizes.late(&set(1), at(64)), Some(late));
+        assert_eq!(sizes.late(&set(1), at(66)), None);
+    }
 
     #[test]
     fn a_list_serves_one_state_of_the_sets_and_ends_doubts_if_nothing_is_in_creation() {
         let (lists, uid, now) = (Lists::default(), Uid("u".into()), Duration::from_secs(1));
-        assert!(!lists.is_doubtful(&uid, now) && !lists.is_listed(&uid, 7, now));
-        lists.doubt(&uid, now);
+        assert!(lists.is_doubtful(&uid, now) && !lists.is_listed(&uid, 7, now));
         lists.add(&uid, 7, false, now);
         assert!(lists.is_doubtful(&uid, now) && lists.is_listed(&uid, 7, now));
         assert!(!lists.is_listed(&uid, 8, now));
         lists.add(&uid, 8, true, now);
         assert!(!lists.is_doubtful(&uid, now) && lists.is_listed(&uid, 8, now));
+        lists.doubt(&uid);
+        assert!(lists.is_doubtful(&uid, now));
     }
 }

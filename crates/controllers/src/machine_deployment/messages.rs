@@ -68,24 +68,34 @@ pub(super) fn rollout(counts: Counts, waits: Option<&str>, why: &str) -> String 
     text
 }
 
+/// `1 new Machine`, `2 new Machines`.
+pub(super) fn machines(count: usize, kind: &str) -> String {
+    format!("{count} {kind}Machine{}", if count == 1 { "" } else { "s" })
+}
+
 fn shortened(message: &str) -> String {
     message.chars().take(MESSAGE_LENGTH).collect()
 }
 
+pub(super) const CORRECT_TEMPLATE: &str = "correct spec.template, or put the earlier one back";
 pub(super) const WAITS_GONE: &str = "waiting until deleted Machines are gone";
 pub(super) const PAUSED: &str = "The rollout is paused; set spec.paused to false to go on";
 pub(super) const SET_DELETING: &str =
     "Waiting until the MachineSet of the same template is deleted; then it is created again";
 
 texts! {
-    pub(super) fn waits_available(count: usize, old: usize) =
-        "waiting for {count} new Machines to become available; \
-         the {old} old Machines stay until then";
-    pub(super) fn waits_more(count: usize) = "waiting for {count} Machines to become available";
+    pub(super) fn waits_available(count: usize) =
+        "waiting for {} to become available", machines(count, "new ");
+    pub(super) fn waits_more(count: usize) =
+        "waiting for {} to become available", machines(count, "");
+    pub(super) fn waits_failed(waits: &str, set: &str, cause: &str) =
+        "{waits}: MachineSet {set}: {}", shortened(cause);
+    pub(super) fn old_stay(old: usize) =
+        "the {} until then", if old == 1 { "old Machine stays".to_owned() } else { format!("{old} old Machines stay") };
     pub(super) fn complete(set: &str, revision: i64, replicas: usize) =
-        "Revision {revision} is complete: MachineSet {set} has {replicas} available Machines";
+        "Revision {revision} is complete: MachineSet {set} has {}", machines(replicas, "available ");
     pub(super) fn available(count: usize, minimum: usize) =
-        "{count} Machines are available, at least {minimum} are required";
+        "{} available, at least {minimum} required", machines(count, "");
     pub(super) fn deadline(seconds: i32, message: &str) =
         "No progress for {seconds}s; the rollout goes on. {message}";
     pub(super) fn set_failure(set: &str, message: &str) =
@@ -95,8 +105,8 @@ texts! {
     pub(super) fn deleted(set: &str) = "Deleted old MachineSet {set}";
     pub(super) fn adopted(sets: &str) = "Adopted {sets}: labels match the selector";
     pub(super) fn released(sets: &str) = "Released {sets}: labels no longer match the selector";
-    pub(super) fn pushed(set: &str, machines: usize) =
-        "Updated MachineSet {set} and {machines} Machines without new Machines";
+    pub(super) fn pushed(set: &str, count: usize) =
+        "Updated MachineSet {set} and {} without replacing Machines", machines(count, "");
     pub(super) fn collision(set: &str) =
         "The name {set} is taken by a MachineSet of another owner; another name is used";
     pub(super) fn claim_failed(cause: &str) = "Cannot adopt or release a MachineSet: {cause}";
@@ -171,11 +181,15 @@ mod tests {
         let many = changes(&[change("a"), removed, change("c"), change("d")]);
         let counts = Counts { revision: 2, updated: 1, available: 3, replicas: 3, old: 3 };
         let progress = "condition Progressing=True";
-        let text = rollout(counts, Some(&waits_available(1, 3)), &one);
+        let waits = format!("{}; {}", waits_available(1), old_stay(3));
+        let text = rollout(counts, Some(&waits), &one);
+        let cause = waits_failed(&waits_available(2), set, "2 of 2 Machines failed: no capacity");
+        let blocked = format!("{cause}; {}; {CORRECT_TEMPLATE}", old_stay(1));
         let mut rows = vec![
             (progress, REASON_SET_UPDATED, rollout(counts, None, &many)),
             (progress, REASON_SET_UPDATED, rollout(counts, Some(WAITS_GONE), &one)),
             (progress, REASON_SET_UPDATED, text.clone()),
+            (progress, "CapacityExhausted", rollout(counts, Some(&blocked), &one)),
             (progress, REASON_SET_UPDATED, rollout(counts, Some(&waits_more(2)), "")),
             (progress, REASON_SET_UPDATED, SET_DELETING.to_owned()),
             (progress, REASON_NEW_SET_AVAILABLE, complete(set, 2, 3)),
@@ -202,7 +216,7 @@ mod tests {
             EventReason::ReconcileError.as_str(),
             refusal(&Refusal::Undecodable(undecodable)),
         ));
-        let invalid = "condition Progressing=False, Event Warning ReconcileError";
+        let invalid = "condition Progressing=False, Event Warning";
         for refused in [
             Refusal::Selector(crate::machine_set::selector::SelectorError::Empty),
             Refusal::SelectorMismatch { selector: "a=b".to_owned() },

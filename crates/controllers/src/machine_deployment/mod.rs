@@ -9,6 +9,8 @@ mod act;
 mod decide;
 mod declaration;
 mod error;
+#[cfg(test)]
+mod exploration;
 mod memory;
 mod messages;
 mod observe;
@@ -44,12 +46,13 @@ use serde_json::{Value, json};
 
 use self::decide::decide;
 pub use self::declaration::DECLARATION;
-use self::memory::Lists;
+use self::memory::{Lists, Sizes};
 use self::plan::{Outcome, Plan};
 use self::report::report;
 use self::snapshot::Snapshot;
 use crate::kinds::indexes::machines_by_node;
 use crate::kinds::{MachineDeployments, MachineSets, Machines, Node, Nodes};
+use crate::owner_references::owner_uid;
 
 #[derive(Debug)]
 pub struct MachineDeploymentController {
@@ -61,6 +64,7 @@ pub struct MachineDeploymentController {
     machines_by_owner: Arc<Index>,
     machines_by_node: Arc<Index>,
     lists: Lists,
+    sizes: Sizes,
     clock: SharedClock,
     timings: MachineTimings,
 }
@@ -81,11 +85,12 @@ impl MachineDeploymentController {
             deployments: caches.open(&shared.control, scope.clone(), deployments),
             nodes: caches.open(nodes_cluster, Scope::All, Nodes),
             sets_by_owner: sets.index_entries(ownership::sets_by_owner),
-            machines_by_owner: machines.index_entries(ownership::machines_by_owner),
+            machines_by_owner: machines.index_entries(owner_uid),
             machines_by_node: machines_by_node(&machines),
             sets,
             machines,
             lists: Lists::default(),
+            sizes: Sizes::new(timings.late_create),
             clock: Arc::clone(&shared.clock),
             timings,
         }

@@ -10,11 +10,11 @@ use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
 use super::MachineDeploymentController;
-use super::ownership::{orphans_of, set_owner};
 use super::snapshot::{Member, ReadySince, SetView, Snapshot, View};
 use super::template;
 use crate::kinds::{Machine, MachineDeployment, MachineSet};
 use crate::machine_set::ordinals;
+use crate::owner_references::{orphans_of, owner_of};
 
 pub(super) async fn observe(
     controller: &MachineDeploymentController,
@@ -51,12 +51,13 @@ async fn view(
         doubtful: false,
         listed: false,
         fingerprint: 0,
+        uptime: controller.clock.uptime(),
     };
     let mut state = String::new();
     for key in keys {
         let Some(entry) = sets.get(&key) else { continue };
-        let owned = set_owner(&entry).is_some_and(|owner| *owner.uid == *meta.uid.0);
-        let orphan = set_owner(&entry).is_none();
+        let owned = owner_of(&entry).is_some_and(|owner| *owner.uid == *meta.uid.0);
+        let orphan = owner_of(&entry).is_none();
         match entry {
             Entry::Undecodable(_) if owned => view.undecodable = Some(key),
             Entry::Undecodable(_) => {}
@@ -126,7 +127,8 @@ async fn set_view(
     }
     let is_member = |key: &&ObjectKey| members.iter().any(|member| member.key == **key);
     let open = open.iter().filter(|key| !is_member(key)).count();
-    Ok(SetView { set, members, leaving, open })
+    let late = controller.sizes.late(&set.meta, controller.clock.uptime());
+    Ok(SetView { set, members, leaving, open, late })
 }
 
 /// Since when the Machine's Node has been ready, if it is. A Node with another uid is not the Machine's.

@@ -1,4 +1,4 @@
-//! Owner references in the caches: MachineSets by deployment, Machines by MachineSet.
+//! The index of MachineSets by owner, and the deployments that a change concerns.
 
 use std::sync::Arc;
 
@@ -8,55 +8,15 @@ use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::store::Entry;
 
 use crate::kinds::{Machine, MachineDeployments, MachineSet, MachineSets};
-
-pub(super) struct Owner<'a> {
-    kind: &'a str,
-    name: &'a str,
-    pub(super) uid: &'a str,
-}
-
-pub(super) fn set_owner(entry: &Entry<MachineSet>) -> Option<Owner<'_>> {
-    match entry {
-        Entry::Known(set) => {
-            let owner = set.state.owner.as_ref()?;
-            Some(Owner { kind: &owner.kind, name: &owner.name, uid: &owner.uid.0 })
-        }
-        Entry::Undecodable(object) => {
-            let owner = object.owners.iter().find(|owner| owner.controller)?;
-            Some(Owner { kind: &owner.kind, name: &owner.name, uid: &owner.uid })
-        }
-    }
-}
-
-fn machine_owner(entry: &Entry<Machine>) -> Option<Owner<'_>> {
-    match entry {
-        Entry::Known(machine) => {
-            let owner = machine.owner.as_ref()?;
-            Some(Owner { kind: &owner.kind, name: &owner.name, uid: &owner.uid.0 })
-        }
-        Entry::Undecodable(object) => {
-            let owner = object.owners.iter().find(|owner| owner.controller)?;
-            Some(Owner { kind: &owner.kind, name: &owner.name, uid: &owner.uid })
-        }
-    }
-}
-
-/// The index term of MachineSets without an owner. No uid has a slash.
-pub(super) fn orphans_of(namespace: &str) -> String {
-    format!("orphans/{namespace}")
-}
+use crate::owner_references::{orphans_of, owner_of};
 
 pub(super) fn sets_by_owner(entry: &Entry<MachineSet>) -> Vec<Arc<str>> {
-    match (set_owner(entry), entry) {
+    match (owner_of(entry), entry) {
         (Some(owner), _) => vec![owner.uid.into()],
         (None, Entry::Known(set)) => vec![orphans_of(&set.meta.key.namespace).into()],
         // It is never adopted.
         (None, Entry::Undecodable(_)) => Vec::new(),
     }
-}
-
-pub(super) fn machines_by_owner(entry: &Entry<Machine>) -> Vec<Arc<str>> {
-    machine_owner(entry).map(|owner| owner.uid.into()).into_iter().collect()
 }
 
 /// The deployments that a set concerns: its owner or, without one, all that select it.
@@ -65,7 +25,7 @@ pub(super) fn deployments_of(
     deployments: &Cache<MachineDeployments>,
 ) -> Vec<ObjectKey> {
     let namespace = &entry.meta().key.namespace;
-    match (set_owner(entry), entry) {
+    match (owner_of(entry), entry) {
         (Some(owner), _) if owner.kind == MACHINE_DEPLOYMENTS.kind => {
             vec![ObjectKey::new(Arc::clone(namespace), owner.name)]
         }
@@ -83,9 +43,9 @@ pub(super) fn deployment_of(
     entry: &Entry<Machine>,
     sets: &Cache<MachineSets>,
 ) -> Option<ObjectKey> {
-    let owner = machine_owner(entry).filter(|owner| owner.kind == MACHINE_SETS.kind)?;
+    let owner = owner_of(entry).filter(|owner| owner.kind == MACHINE_SETS.kind)?;
     let namespace = &entry.meta().key.namespace;
     let set = sets.get(&ObjectKey::new(Arc::clone(namespace), owner.name))?;
-    let owner = set_owner(&set).filter(|owner| owner.kind == MACHINE_DEPLOYMENTS.kind)?;
+    let owner = owner_of(&set).filter(|owner| owner.kind == MACHINE_DEPLOYMENTS.kind)?;
     Some(ObjectKey::new(Arc::clone(namespace), owner.name))
 }

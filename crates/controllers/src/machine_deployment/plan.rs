@@ -34,6 +34,8 @@ pub enum Plan {
     },
     /// Mark unavailable Machines, so that the next scale-down deletes these.
     Mark(Vec<Arc<Machine>>),
+    /// Remove our mark from available Machines that are not to be deleted any more.
+    Unmark(Vec<Arc<Machine>>),
     Scale(Vec<Resize>),
     /// List the Machines live: some may not be in the cache, and it matters.
     List,
@@ -71,7 +73,7 @@ impl fmt::Display for Plan {
         match self {
             Self::NoOp(Reason::Complete) => f.write_str("no-op: the rollout is complete"),
             Self::NoOp(Reason::Available(count)) => {
-                write!(f, "no-op: waiting for {count} new Machines to become available")
+                write!(f, "no-op: {}", messages::waits_available(*count))
             }
             Self::NoOp(Reason::Gone) => f.write_str("no-op: waiting for Machines to be gone"),
             Self::NoOp(Reason::Paused) => f.write_str("no-op: paused"),
@@ -96,17 +98,25 @@ impl fmt::Display for Plan {
             }
             Self::AnnotateRevision(revision) => write!(f, "set revision {revision}"),
             Self::PushDown { set, machines, .. } => {
-                write!(f, "update MachineSet {} and {} Machines", set_name(set), machines.len())
+                let machines = messages::machines(machines.len(), "");
+                write!(f, "update MachineSet {} and {machines}", set_name(set))
             }
             Self::Mark(machines) => {
-                let machines = machines.iter().map(|machine| &*machine.meta.key.name);
-                write!(f, "mark {} for deletion", messages::names(machines))
+                write!(f, "mark {} for deletion", messages::names(machine_names(machines)))
+            }
+            Self::Unmark(machines) => {
+                let names = messages::names(machine_names(machines));
+                write!(f, "remove the mark for deletion from {names}")
             }
             Self::Scale(sizes) => f.write_str(&messages::sizes(sizes)),
             Self::List => f.write_str("list Machines that may not be in the cache"),
             Self::Delete(set) => write!(f, "delete old MachineSet {}", set_name(set)),
         }
     }
+}
+
+fn machine_names(machines: &[Arc<Machine>]) -> impl Iterator<Item = &str> {
+    machines.iter().map(|machine| &*machine.meta.key.name)
 }
 
 pub(super) fn set_name(set: &Arc<MachineSet>) -> &str {

@@ -30,7 +30,7 @@ pub(super) fn report(
             let text = refusal.to_string();
             Report {
                 status: Status::invalid(view, &text, now),
-                events: vec![warning(EventReason::ReconcileError, &text)],
+                events: vec![warning(EventReason::InvalidConfiguration, &text)],
                 retry: Some(Retry::OnChange),
                 ..Report::quiet(ReconcileResult::Refused)
             }
@@ -92,7 +92,7 @@ fn executed(
             let retry = match plan {
                 // A list that finds nothing new requeues nothing.
                 Plan::List => Some(Duration::from_millis(1)),
-                _ => [next_available(view, now), deadline].into_iter().flatten().min(),
+                _ => [next_available(view, now), deadline, late(view)].into_iter().flatten().min(),
             };
             let retry = retry.map(Retry::Again);
             Report { result, status: patch, events: events(plan), retry }
@@ -126,6 +126,7 @@ fn events(plan: &Plan) -> Vec<EventNote> {
         | Plan::SetRevision(..)
         | Plan::AnnotateRevision(_)
         | Plan::Mark(_)
+        | Plan::Unmark(_)
         | Plan::List => Vec::new(),
         Plan::Claim { adopt, release } => {
             let adopted = messages::names(adopt.iter().map(set_name));
@@ -155,6 +156,12 @@ fn events(plan: &Plan) -> Vec<EventNote> {
             vec![note(EventReason::Delete, "Delete", messages::deleted(set_name(set)))]
         }
     }
+}
+
+/// When a write without an answer will not be executed any more.
+fn late(view: &View) -> Option<Duration> {
+    let late = view.sets.iter().filter_map(|one| one.late);
+    late.map(|late| late.until.saturating_sub(view.uptime)).min()
 }
 
 /// When the next Machine becomes available, for which there is no watch event.

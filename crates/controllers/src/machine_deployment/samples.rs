@@ -112,7 +112,7 @@ pub(super) fn with_members(set: Arc<MachineSet>, ready: usize, starting: usize) 
     let ready = (0..ready).map(|at| member(&name(at), Some(60), &json!({})));
     let starting = (0..starting).map(|at| member(&name(at + 100), None, &json!({})));
     let members = ready.chain(starting).collect();
-    SetView { set, members, leaving: 0, open: 0 }
+    SetView { set, members, leaving: 0, open: 0, late: None }
 }
 
 pub(super) fn snapshot(deployment: &Value, sets: Vec<SetView>) -> Snapshot {
@@ -128,6 +128,7 @@ pub(super) fn snapshot(deployment: &Value, sets: Vec<SetView>) -> Snapshot {
         doubtful: false,
         listed: false,
         fingerprint: 0,
+        uptime: Duration::ZERO,
     };
     Snapshot { meta, content: Ok(view) }
 }

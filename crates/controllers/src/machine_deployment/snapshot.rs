@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY};
@@ -7,6 +8,9 @@ use machinist_domain::machine::Phase;
 use machinist_domain::meta::Meta;
 
 use crate::kinds::{Machine, MachineDeployment, MachineSet};
+
+/// The value of our mark on Machines; cluster-autoscaler writes a time.
+pub(super) const MARK: &str = "machinist.dev/machinedeployment";
 
 #[derive(Debug, Clone)]
 pub struct Snapshot {
@@ -28,12 +32,14 @@ pub struct View {
     pub undecodable: Option<ObjectKey>,
     /// An older MachineDeployment that selects the same MachineSets.
     pub overlaps: Option<ObjectKey>,
-    /// A set was scaled down that may have had more Machines than were in the view.
+    /// A set may have been scaled down that had more Machines than were in the view.
     pub doubtful: bool,
     /// The Machines were listed live in this state of the sets.
     pub listed: bool,
     /// That state.
     pub fingerprint: u64,
+    /// The uptime of the observation.
+    pub uptime: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -45,6 +51,16 @@ pub struct SetView {
     pub leaving: usize,
     /// How many Machines may be in creation.
     pub open: usize,
+    /// The set may still get these sizes.
+    pub late: Option<LateSizes>,
+}
+
+/// The least and the most of the sizes that were written without an answer, and until when they may be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LateSizes {
+    pub least: usize,
+    pub most: usize,
+    pub until: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -74,12 +90,20 @@ impl Member {
 
     /// Whether a MachineSet deletes it first.
     pub fn is_marked(&self) -> bool {
-        let marks = [ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY];
-        let marked = |machine: &Machine, name| {
-            machine.annotations.get(name).is_some_and(|value| !value.is_empty())
-        };
+        self.marks().next().is_some()
+    }
+
+    /// Whether it is marked by this controller alone.
+    pub fn is_marked_by_us(&self) -> bool {
+        let mut marks = self.marks();
+        marks.next() == Some(MARK) && marks.next().is_none()
+    }
+
+    fn marks(&self) -> impl Iterator<Item = &str> {
+        let names = [ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY];
         let machine = self.machine.as_deref();
-        machine.is_some_and(|machine| marks.into_iter().any(|name| marked(machine, name)))
+        let values = names.into_iter().filter_map(move |name| machine?.annotations.get(name));
+        values.filter(|value| !value.is_empty())
     }
 
     pub fn has_failed(&self) -> bool {

@@ -6,7 +6,6 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use machinist_api::names::{ANNOTATION_ORDINALS, FINALIZER_MACHINE};
 use machinist_api::resource::MACHINE_SETS;
-use machinist_api::wire;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine::MachineAuthority;
 use machinist_domain::meta::Meta;
@@ -24,6 +23,7 @@ use super::ordinals::Window;
 use super::plan::{Executed, Outcome, Plan};
 use super::snapshot::Snapshot;
 use crate::kinds::{Machine, MachineSetSpec, MachineSetState};
+use crate::owner_references::references;
 
 const CREATIONS: usize = 32;
 /// Deletions in flight. Fewer, because each causes a drain and an instance's termination.
@@ -201,8 +201,8 @@ impl Executor<'_> {
     }
 
     async fn set_owner(&self, machine: Arc<Machine>, owned: bool) -> Write {
-        let mut owners: Vec<Value> = machine.other_owners.iter().map(unchanged_owner).collect();
-        owners.extend(owned.then(|| owner(self.set)));
+        let controller = owned.then_some((MACHINE_SETS, self.set));
+        let owners = references(&machine.other_owners, controller);
         let patch = json!({"metadata": {"ownerReferences": owners}});
         let (machines, meta) = (&self.controller.machines, &machine.meta);
         // The patch replaces the whole list, so it needs the resourceVersion.
@@ -310,34 +310,10 @@ fn body(set: &Meta, spec: &MachineSetSpec) -> Result<Value, Failure> {
             "annotations": map(&template.annotations),
             // Set before an instance can exist, so that the Machine outlives its instance.
             "finalizers": [FINALIZER_MACHINE],
-            "ownerReferences": [owner(set)],
+            "ownerReferences": references(&[], Some((MACHINE_SETS, set))),
         },
         "spec": machine,
     }))
-}
-
-fn owner(set: &Meta) -> Value {
-    json!({
-        "apiVersion": MACHINE_SETS.api_version(),
-        "kind": MACHINE_SETS.kind,
-        "name": &*set.key.name,
-        "uid": &*set.uid.0,
-        "controller": true,
-        "blockOwnerDeletion": true,
-    })
-}
-
-fn unchanged_owner(owner: &wire::OwnerReference) -> Value {
-    let mut json = json!({
-        "apiVersion": owner.api_version,
-        "kind": owner.kind,
-        "name": owner.name,
-        "uid": owner.uid,
-    });
-    if owner.block_owner_deletion {
-        json["blockOwnerDeletion"] = json!(true);
-    }
-    json
 }
 
 #[cfg(test)]

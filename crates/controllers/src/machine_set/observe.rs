@@ -11,10 +11,11 @@ use machinist_runtime::cluster::ApiError;
 use super::MachineSetController;
 use super::membership::{Membership, Owner, membership};
 use super::memory::hold;
-use super::ownership::{is_selected, orphans_of, owner};
+use super::ownership::is_selected;
 use super::snapshot::{InFlight, Member, ReadySince, Seen, Snapshot, View};
 use super::{messages, ordinals};
 use crate::kinds::{Machine, MachineSetState};
+use crate::owner_references::{orphans_of, owner_of};
 use crate::served::Field;
 
 pub(super) async fn observe(
@@ -100,7 +101,7 @@ fn candidates(controller: &MachineSetController, set: &Meta) -> Vec<ObjectKey> {
 
 fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &Entry<Machine>) {
     let meta = entry.meta();
-    let owner = match owner(entry) {
+    let owner = match owner_of(entry) {
         None => Owner::None,
         Some(owner) if *owner.uid == *set.uid.0 => Owner::ThisSet,
         Some(_) => Owner::Other,

@@ -1,4 +1,4 @@
-//! Owner references in the caches: the index of Machines by owner, and the sets that a change concerns.
+//! The index of Machines by owner, and the sets that a change concerns.
 
 use std::sync::Arc;
 
@@ -9,33 +9,10 @@ use machinist_runtime::cache::store::Entry;
 
 use super::selector::Selector;
 use crate::kinds::{Machine, MachineSets};
-
-pub(super) struct Owner<'a> {
-    kind: &'a str,
-    name: &'a str,
-    pub(super) uid: &'a str,
-}
-
-pub(super) fn owner(entry: &Entry<Machine>) -> Option<Owner<'_>> {
-    match entry {
-        Entry::Known(machine) => {
-            let owner = machine.owner.as_ref()?;
-            Some(Owner { kind: &owner.kind, name: &owner.name, uid: &owner.uid.0 })
-        }
-        Entry::Undecodable(object) => {
-            let owner = object.owners.iter().find(|owner| owner.controller)?;
-            Some(Owner { kind: &owner.kind, name: &owner.name, uid: &owner.uid })
-        }
-    }
-}
-
-/// The index term of Machines without an owner. No uid has a slash.
-pub(super) fn orphans_of(namespace: &str) -> String {
-    format!("orphans/{namespace}")
-}
+use crate::owner_references::{orphans_of, owner_of};
 
 pub(super) fn by_owner(entry: &Entry<Machine>) -> Vec<Arc<str>> {
-    match owner(entry) {
+    match owner_of(entry) {
         Some(owner) => vec![owner.uid.into()],
         // One that cannot be decoded is not adopted, and counts when Machines are created.
         None => vec![orphans_of(&entry.meta().key.namespace).into()],
@@ -45,7 +22,7 @@ pub(super) fn by_owner(entry: &Entry<Machine>) -> Vec<Arc<str>> {
 /// The sets that a Machine concerns: its owner or, without one, all sets whose selector matches it.
 pub(super) fn sets_of(entry: &Entry<Machine>, sets: &Cache<MachineSets>) -> Vec<ObjectKey> {
     let namespace = &entry.meta().key.namespace;
-    match owner(entry) {
+    match owner_of(entry) {
         Some(owner) if owner.kind == MACHINE_SETS.kind => {
             vec![ObjectKey::new(Arc::clone(namespace), owner.name)]
         }

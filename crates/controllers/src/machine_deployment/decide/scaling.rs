@@ -19,6 +19,8 @@ pub(super) struct Numbers {
     pub(super) open: usize,
     /// Machines that are being deleted.
     pub(super) leaving: usize,
+    /// The least and the most that a write without an answer may still store as `spec.replicas`.
+    pub(super) late: Option<(usize, usize)>,
     /// Members that are available and not marked for deletion.
     pub(super) available: usize,
     /// Members that the MachineSet deletes before any available one: marked or failed. Those without a Node follow, but
@@ -28,6 +30,8 @@ pub(super) struct Numbers {
     pub(super) marked: usize,
     /// Other members that are not available and can be marked.
     pub(super) markable: usize,
+    /// Members that are available but for our mark.
+    pub(super) recovered: usize,
     /// The set itself is being deleted; it is not scaled.
     pub(super) deleting: bool,
     /// The Machines were listed live in this state of the set, so there are no others.
@@ -53,6 +57,8 @@ pub(super) struct Fleet<'a> {
 pub(super) enum Step {
     /// Mark so many of the set's unavailable Machines for deletion, so that the next scale-down deletes these.
     Mark(usize, usize),
+    /// Remove our marks from the set's Machines that are available again.
+    Unmark(usize),
     /// Scale sets to these numbers.
     Scale(Vec<(usize, usize)>),
     /// List the Machines live, because it matters whether there are more than in the view.
@@ -73,7 +79,8 @@ pub(super) enum Wait {
 impl Numbers {
     /// How many Machines may exist.
     fn count(&self) -> usize {
-        self.wanted().max(self.members + self.open) + self.leaving
+        let late = self.late.map_or(0, |(_, most)| most);
+        self.wanted().max(late).max(self.members + self.open) + self.leaving
     }
 
     fn wanted(&self) -> usize {
@@ -91,6 +98,7 @@ impl Numbers {
         if self.deleting {
             return 0;
         }
+        let desired = self.late.map_or(desired, |(least, _)| desired.min(least));
         let excess = self.most().saturating_sub(desired);
         self.available.saturating_sub(excess.saturating_sub(self.first))
     }
@@ -157,9 +165,22 @@ impl Fleet<'_> {
                 let excess = self.sets[new].desired.saturating_sub(self.replicas);
                 self.lower(new, excess, self.spare())
             })
+            .or_else(|| self.unmark(new))
             .or_else(|| self.raise(new, self.replicas.saturating_sub(self.sets[new].desired)))
             .or_else(|| self.marked_new(new))
             .or_else(|| self.replace(new))
+    }
+
+    /// A set that has no Machine to delete needs no marks. Old sets keep theirs: they will be scaled down.
+    fn unmark(&self, set: usize) -> Option<Step> {
+        let numbers = &self.sets[set];
+        if numbers.recovered == 0 || numbers.members + numbers.open > numbers.desired {
+            None
+        } else if self.doubtful {
+            Some(Step::List)
+        } else {
+            Some(Step::Unmark(set))
+        }
     }
 
     /// Takes Machines from old sets. As in Kubernetes, new Machines that are not available reduce what may be taken: a
@@ -216,7 +237,10 @@ impl Fleet<'_> {
     /// way out already, and would be replaced.
     fn raise(&self, set: usize, more: usize) -> Option<Step> {
         let numbers = &self.sets[set];
-        let more = more.min(self.limit().saturating_sub(self.count()));
+        // This write takes the place of one without an answer.
+        let own = Numbers { late: None, ..*numbers };
+        let count = self.count() - numbers.count() + own.count();
+        let more = more.min(self.limit().saturating_sub(count));
         if more == 0 || numbers.members + numbers.open > numbers.desired {
             None
         } else if self.doubtful {

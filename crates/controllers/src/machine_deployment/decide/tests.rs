@@ -31,7 +31,7 @@ fn a_new_template_rolls_one_machine_after_the_other() {
     assert!(created.starts_with("create MachineSet web-") && created.ends_with("of revision 2"));
     let plan = |old, new| plan(&deployment(), rolling(old, new));
     assert_eq!(plan([3, 3, 0], [0, 0, 0]), "scale b from 0 to 1");
-    let waits = "no-op: waiting for 1 new Machines to become available";
+    let waits = "no-op: waiting for 1 new Machine to become available";
     assert_eq!(plan([3, 3, 0], [1, 0, 0]), waits);
     assert_eq!(plan([3, 3, 0], [1, 0, 1]), waits);
     assert_eq!(plan([3, 3, 0], [1, 1, 0]), "scale a from 3 to 2");
@@ -80,6 +80,27 @@ fn unhealthy_machines_are_marked_before_their_set_is_scaled_down() {
 }
 
 #[test]
+fn a_mark_of_ours_is_removed_from_a_machine_that_recovered_and_stays() {
+    let marked = |by: &str, ready| {
+        let mark =
+            json!({"metadata": {"annotations": {"machine.openshift.io/delete-machine": by}}});
+        member("b-9", ready, &mark)
+    };
+    let with = |member, wanted| {
+        let mut sets = rolling([0, 0, 0], [wanted, 2, 0]);
+        sets[1].members.push(member);
+        plan(&deployment(), sets)
+    };
+    let ours = super::super::snapshot::MARK;
+    assert_eq!(with(marked(ours, Some(60)), 3), "remove the mark for deletion from b-9");
+    let waits = "no-op: waiting for 1 new Machine to become available";
+    assert_eq!(with(marked(ours, None), 3), waits, "it is not available");
+    assert_eq!(with(marked("2026-06-01", Some(60)), 3), waits, "cluster-autoscaler's");
+    let gone = "no-op: waiting for Machines to be gone";
+    assert_eq!(with(marked(ours, Some(60)), 2), gone, "the set has one to delete");
+}
+
+#[test]
 fn machines_are_available_after_min_ready_seconds() {
     let mut patient = deployment();
     patient["spec"]["minReadySeconds"] = json!(61);
@@ -88,7 +109,7 @@ fn machines_are_available_after_min_ready_seconds() {
     sets[1].set = set("b", 1, 2, &push);
     assert_eq!(
         plan(&patient, sets.clone()),
-        "no-op: waiting for 1 new Machines to become available"
+        "no-op: waiting for 1 new Machine to become available"
     );
     patient["spec"]["minReadySeconds"] = json!(59);
     assert_eq!(plan(&patient, sets), "update MachineSet b and 0 Machines");

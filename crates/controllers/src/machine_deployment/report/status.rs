@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{
-    CONDITION_AVAILABLE, CONDITION_PROGRESSING, CONDITION_REPLICA_FAILURE,
-    ERROR_INVALID_CONFIGURATION, REASON_DEADLINE_EXCEEDED, REASON_DEPLOYMENT_PAUSED,
-    REASON_MINIMUM_AVAILABLE, REASON_MINIMUM_UNAVAILABLE, REASON_NEW_SET_AVAILABLE,
-    REASON_NEW_SET_CREATED, REASON_SET_UPDATED, SEVERITY_ERROR, SEVERITY_WARNING,
+    CONDITION_AVAILABLE, CONDITION_MACHINES_READY, CONDITION_PROGRESSING,
+    CONDITION_REPLICA_FAILURE, ERROR_INVALID_CONFIGURATION, REASON_DEADLINE_EXCEEDED,
+    REASON_DEPLOYMENT_PAUSED, REASON_MINIMUM_AVAILABLE, REASON_MINIMUM_UNAVAILABLE,
+    REASON_NEW_SET_AVAILABLE, REASON_NEW_SET_CREATED, REASON_SET_UPDATED, SEVERITY_ERROR,
+    SEVERITY_INFO, SEVERITY_WARNING, STATUS_FALSE,
 };
 use machinist_domain::conditions::{self, Condition};
 use machinist_domain::report::EventReason;
@@ -17,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::super::decide::{Desired, is_available};
 use super::super::messages;
 use super::super::plan::{Plan, Reason, set_name};
-use super::super::snapshot::{Member, View};
+use super::super::snapshot::{Member, SetView, View};
 use super::super::template;
 
 /// What the condition `ReplicaFailure` reports of this reconcile.
@@ -86,7 +87,8 @@ impl Status<'_> {
             patch.insert("observedGeneration".to_owned(), json!(deployment.generation));
         }
         let progressing = self.progressing(&counts);
-        let (progressing, deadline) = self.within_deadline(progressing, progress || new_spec);
+        let running = self.is_running() && !progress && !new_spec;
+        let (progressing, deadline) = self.within_deadline(progressing, running);
         let failure = self.failure(trouble);
         let without = match (&failure, trouble) {
             (None, Trouble::None) => {
@@ -137,6 +139,7 @@ impl Status<'_> {
         let new = self.desired.new.map(|new| &self.view.sets[new]);
         let revision = new.and_then(|one| one.set.state.revision).unwrap_or(0);
         let old = counts.replicas - counts.updated;
+        let mut failure = None;
         let waits = match (self.plan, new) {
             (Plan::NoOp(Reason::Complete), Some(one)) => {
                 let name = set_name(&one.set);
@@ -146,10 +149,11 @@ impl Status<'_> {
             (Plan::NoOp(Reason::SetDeleting), _) => {
                 return yes.because(REASON_SET_UPDATED, messages::SET_DELETING);
             }
-            (Plan::NoOp(Reason::Available(count)), _) if old > 0 => {
-                Some(messages::waits_available(*count, old))
+            (Plan::NoOp(Reason::Available(count)), Some(one)) => {
+                failure = cause(one);
+                let text = failure.and_then(|cause| cause.message.as_deref());
+                Some(waits(set_name(&one.set), *count, old, text))
             }
-            (Plan::NoOp(Reason::Available(count)), _) => Some(messages::waits_more(*count)),
             (Plan::NoOp(Reason::Gone), _) => Some(messages::WAITS_GONE.to_owned()),
             _ => None,
         };
@@ -164,7 +168,18 @@ impl Status<'_> {
             replicas: self.desired.replicas,
             old,
         };
-        yes.because(reason, messages::rollout(numbers, waits.as_deref(), &self.why()))
+        let text = messages::rollout(numbers, waits.as_deref(), &self.why());
+        let condition = yes.because(reason, text);
+        match failure.and_then(|cause| cause.reason.clone()) {
+            None => condition,
+            reason => Condition { reason, ..condition },
+        }
+    }
+
+    /// Whether the rollout should make progress.
+    fn is_running(&self) -> bool {
+        let at_rest = matches!(self.plan, Plan::NoOp(Reason::Complete) | Plan::Create { .. });
+        !at_rest && !self.view.deployment.spec.paused
     }
 
     /// What the current template changes, compared with the latest other revision.
@@ -180,11 +195,9 @@ impl Status<'_> {
     }
 
     /// The condition of a rollout that made no progress for too long. Its time is that of the last change.
-    fn within_deadline(&self, now: Condition, progress: bool) -> (Condition, Option<Duration>) {
+    fn within_deadline(&self, now: Condition, running: bool) -> (Condition, Option<Duration>) {
         let deployment = &self.view.deployment;
-        let running = now.reason.as_deref() == Some(REASON_SET_UPDATED);
-        let (Some(seconds), true, false) = (deployment.spec.progress_deadline, running, progress)
-        else {
+        let (Some(seconds), true) = (deployment.spec.progress_deadline, running) else {
             return (now, None);
         };
         let stored = conditions::find(&deployment.status.conditions, CONDITION_PROGRESSING);
@@ -224,5 +237,34 @@ impl Status<'_> {
             let (kind, message) = (CONDITION_REPLICA_FAILURE, Some(message));
             Some(Condition { reason, message, ..Condition::yes(kind) })
         })
+    }
+}
+
+/// Why Machines of a set do not become available, as its own controller reports it. A set whose Machines only start
+/// reports that as information.
+fn cause(one: &SetView) -> Option<&Condition> {
+    let list = &one.set.state.status.conditions;
+    let failed = conditions::find(list, CONDITION_REPLICA_FAILURE).filter(|one| one.is_true());
+    failed.or_else(|| {
+        let ready = conditions::find(list, CONDITION_MACHINES_READY);
+        ready.filter(|one| {
+            one.status == STATUS_FALSE && one.severity.as_deref() != Some(SEVERITY_INFO)
+        })
+    })
+}
+
+/// What is waited for, why it does not happen, and what a user can do while there are old Machines to go back to.
+fn waits(set: &str, count: usize, old: usize, cause: Option<&str>) -> String {
+    let text = match old {
+        0 => messages::waits_more(count),
+        _ => messages::waits_available(count),
+    };
+    let text = cause.map_or(text.clone(), |cause| messages::waits_failed(&text, set, cause));
+    match (old, cause) {
+        (0, _) => text,
+        (_, None) => format!("{text}; {}", messages::old_stay(old)),
+        (_, Some(_)) => {
+            format!("{text}; {}; {}", messages::old_stay(old), messages::CORRECT_TEMPLATE)
+        }
     }
 }

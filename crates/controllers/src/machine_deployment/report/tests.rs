@@ -43,7 +43,7 @@ fn counts_and_conditions_follow_a_rollout() {
     let progressing = condition(&report, "Progressing");
     assert_eq!(
         progressing["message"],
-        "Revision 2: 1 of 3 Machines updated, 3 available, 3 old; waiting for 1 new Machines to \
+        "Revision 2: 1 of 3 Machines updated, 3 available, 3 old; waiting for 1 new Machine to \
          become available; the 3 old Machines stay until then; \
          spec.template.spec.providerSpec.value.instanceType: a → b"
     );
@@ -109,6 +109,29 @@ fn the_failure_of_a_set_is_repeated_and_removed() {
 }
 
 #[test]
+fn progressing_takes_over_why_new_machines_do_not_become_available() {
+    let with = |severity: &str| {
+        let ready = json!([{"type": "MachinesReady", "status": "False", "severity": severity,
+            "reason": "CapacityExhausted", "message": "1 of 1 Machines are not ready: no capacity"}]);
+        let mut sets = rolling([3, 3], [1, 0, 1]);
+        sets[1].set = set("b", 1, 2, &json!({"status": {"conditions": ready}}));
+        condition(&run(&deployment(), sets), "Progressing")
+    };
+    let failing = with("Warning");
+    assert_eq!(
+        (&failing["status"], &failing["reason"]),
+        (&json!("True"), &json!("CapacityExhausted"))
+    );
+    let text = failing["message"].as_str().unwrap();
+    let waits = "; waiting for 1 new Machine to become available: MachineSet b: 1 of 1 Machines are \
+                 not ready: no capacity; the 3 old Machines stay until then; correct \
+                 spec.template, or put the earlier one back; spec.template.";
+    assert!(text.contains(waits), "{text}");
+    let starting = with("Info");
+    assert_eq!(starting["reason"], "MachineSetUpdated", "they only start");
+}
+
+#[test]
 fn a_rollout_without_progress_exceeds_its_deadline_and_goes_on() {
     let mut late = deployment();
     late["spec"]["progressDeadlineSeconds"] = json!(600);
@@ -140,7 +163,8 @@ fn an_invalid_spec_is_a_condition_and_an_event() {
     assert_eq!(report.result, ReconcileResult::Refused);
     assert_eq!(condition(&report, "Progressing")["reason"], "InvalidConfiguration");
     assert_eq!(report.status.unwrap()["observedGeneration"], Value::Null);
-    assert_eq!(report.events.len(), 1);
+    assert_eq!(report.events[0].reason, EventReason::InvalidConfiguration);
+    assert_eq!(report.events[0].note, "spec.replicas must not be negative (got -1)");
 }
 
 #[test]

@@ -210,7 +210,7 @@ async fn new_machines_that_never_work_leave_the_old_ones_alone() -> Result<()> {
     let before = until_complete(&fleet, 2).await?;
     edit(&fleet, "sim.none").await?;
     let waits = |web: &DynamicObject| {
-        message(web, "Progressing").contains("waiting for 1 new Machines to become available")
+        message(web, "Progressing").contains("waiting for 1 new Machine to become available")
     };
     fleet.until_deployment(WEB, "the roll stops", waits).await?;
     holds_for(Duration::from_secs(1), "the old Machines stay", || async {

@@ -8,8 +8,6 @@ mod notes;
 mod source;
 mod target;
 
-use std::io::Write;
-
 use anyhow::{Context, bail};
 
 use self::notes::Notes;
@@ -17,24 +15,26 @@ use self::source::Sources;
 use crate::cli::{ConvertArguments, ManifestFormat};
 use crate::exit::{self, Usage};
 use crate::manifests::input::{self, Input};
-use crate::terminal::escape;
+use crate::terminal::{Printable, eprint, escape};
 
 pub(crate) fn main(arguments: &ConvertArguments) -> anyhow::Result<()> {
     let inputs = input::read(&arguments.filename).context(Usage)?;
     let (text, notes) = convert(&inputs, arguments.output)?;
-    let mut stderr = std::io::stderr().lock();
-    for line in &notes.lines {
-        // Without stderr the exit code is all there is.
-        drop(writeln!(stderr, "machinist: {}", escape(line)));
-    }
+    // Without stderr the exit code is all there is.
+    drop(eprint(&printed(&notes.lines)));
     if notes.invalid > 0 {
         return Err(exit::usage(messages::invalid(notes.invalid)));
     }
-    super::print(&text)?;
+    super::print(&Printable::data(text))?;
     if notes.unsupported > 0 {
         bail!(messages::unsupported(notes.unsupported));
     }
     Ok(())
+}
+
+fn printed(notes: &[String]) -> Printable {
+    let lines = notes.iter().map(|line| format!("machinist: {}\n", escape(line)));
+    Printable::lines(&lines.collect::<String>())
 }
 
 fn convert(inputs: &[Input], output: ManifestFormat) -> anyhow::Result<(String, Notes)> {

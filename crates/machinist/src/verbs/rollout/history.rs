@@ -120,7 +120,10 @@ pub(super) fn diff(changes: &[Change]) -> String {
 mod tests {
     use super::super::undo::tests::revision;
     use super::*;
-    use crate::terminal::{Printable, tests::{HOSTILE, assert_harmless}};
+    use crate::terminal::{
+        Printable,
+        tests::{HOSTILE, assert_harmless},
+    };
 
     fn now() -> Timestamp {
         "2026-01-01T03:00:00Z".parse().unwrap()

@@ -21,7 +21,10 @@ struct Machine {
     set: usize,
     ordinal: usize,
     state: State,
+    /// By us.
     marked: bool,
+    /// Marked by cluster-autoscaler.
+    targeted: bool,
     leaving: bool,
 }
 
@@ -33,6 +36,12 @@ struct Set {
     window: (usize, usize),
     version: usize,
     exists: bool,
+}
+
+impl Machine {
+    fn is_marked(&self) -> bool {
+        self.marked || self.targeted
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -106,9 +115,11 @@ fn numbers(
             }
             numbers.members += 1;
             match machine.state {
-                _ if machine.marked => {
+                state if machine.is_marked() => {
                     numbers.first += 1;
                     numbers.marked += 1;
+                    let recovered = state == State::Available && !machine.targeted;
+                    numbers.recovered += usize::from(recovered);
                 }
                 State::Available => numbers.available += 1,
                 State::Failed => numbers.first += 1,
@@ -175,11 +186,12 @@ impl World {
     /// Machines that the view has as available, and that are not for a reason other than this controller.
     fn unseen_losses(&self) -> usize {
         let seen = self.seen_machines.iter();
-        let seen = seen.filter(|one| one.state == State::Available && !one.leaving && !one.marked);
+        let seen =
+            seen.filter(|one| one.state == State::Available && !one.leaving && !one.is_marked());
         seen.filter(|one| {
             let now = self.machines.iter().find(|now| now.id == one.id);
             now.is_none_or(|now| {
-                now.state != State::Available || now.marked || self.replaced.contains(&now.id)
+                now.state != State::Available || now.is_marked() || self.replaced.contains(&now.id)
             })
         })
         .count()
@@ -219,7 +231,7 @@ impl World {
                 let machines = self.seen_machines.iter_mut().filter(|one| {
                     one.set == *set
                         && matches!(one.state, State::NotReady | State::WithoutNode)
-                        && !one.marked
+                        && !one.is_marked()
                         && !one.leaving
                 });
                 let marked: Vec<_> = machines.take(*count).collect();
@@ -233,6 +245,20 @@ impl World {
                         .for_each(|one| one.marked = true);
                 }
                 self.check_available(sure);
+            }
+            Step::Unmark(set) => {
+                let machines = self.seen_machines.iter_mut();
+                for one in machines.filter(|one| {
+                    one.set == *set
+                        && one.marked
+                        && !one.targeted
+                        && one.state == State::Available
+                        && !one.leaving
+                }) {
+                    one.marked = false;
+                    let real = self.machines.iter_mut().filter(|real| real.id == one.id);
+                    real.for_each(|real| real.marked = false);
+                }
             }
             Step::Scale(sizes) => {
                 for (set, size) in sizes {
@@ -304,6 +330,7 @@ impl World {
                 ordinal: open[0],
                 state: State::WithoutNode,
                 marked: false,
+                targeted: false,
                 leaving: false,
             });
         } else if !is_closed(&stored) {
@@ -313,7 +340,7 @@ impl World {
             let mut order = members;
             self.rng.shuffle(&mut order);
             order.sort_by_key(|at| match self.machines[*at] {
-                Machine { marked: true, .. } => 0,
+                Machine { marked: true, .. } | Machine { targeted: true, .. } => 0,
                 Machine { state: State::Failed, .. } => 1,
                 Machine { state: State::WithoutNode, .. } => 2,
                 _ => 3,
@@ -364,7 +391,7 @@ impl World {
             (36, Some(at)) if self.rng.bool() => {
                 // As cluster-autoscaler does: with a Node, before it scales, and after it drained.
                 let machine = &mut self.machines[at];
-                machine.marked |= machine.state == State::Available && !machine.leaving;
+                machine.targeted |= machine.state == State::Available && !machine.leaving;
             }
             (9, _) => {
                 // Another process leads: its caches are complete.
@@ -396,18 +423,17 @@ impl World {
             }
             for at in 0..self.machines.len() {
                 self.live_on(at);
-                // Failed Machines are replaced by others, and marked ones that have recovered are as good.
+                // Failed Machines are replaced by others.
                 let machine = &mut self.machines[at];
                 machine.leaving = machine.state == State::Failed;
+                // cluster-autoscaler changes its mind.
+                machine.targeted &= machine.set != self.spec.template;
             }
             self.seen_sets = self.sets;
             self.seen_machines.clone_from(&self.machines);
             if self.reconcile() == Step::Done && self.is_complete() {
                 return;
             }
-            self.machines.iter_mut().for_each(|one| {
-                one.marked &= one.set != self.spec.template;
-            });
         }
         panic!("seed {seed} never ends: {:?} {:?} {:?}", self.spec, self.sets, self.machines);
     }
