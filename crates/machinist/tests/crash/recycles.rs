@@ -15,6 +15,7 @@ use machinist_api::event_recycler::recycle::InstanceState;
 use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_testbed::World;
 use machinist_testbed::aws::estate::InstanceFacts;
+use machinist_testbed::aws::{self, Behaviour};
 use machinist_testbed::crash::{Harness, Options, ProcessSubject, Sample, Scenario};
 use machinist_testbed::faults::{ApiRequest, Effect, Match, Rule};
 use machinist_testbed::world::WorldAws;
@@ -23,6 +24,11 @@ use serde_json::{Value, json};
 use crate::every_fault;
 
 const SIZES: [u32; 3] = [1, 5, 3];
+
+const CHANGES: [&str; 3] =
+    ["StartInstanceRefresh", "TerminateInstanceInAutoScalingGroup", "UpdateAutoScalingGroup"];
+const READS: [&str; 3] =
+    ["DescribeAutoScalingGroups", "DescribeInstances", "DescribeInstanceRefreshes"];
 
 /// Five events, and a group is recycled. EventRecycler and group are called like the namespace: both kinds know none.
 #[derive(Debug, Clone, Copy)]
@@ -36,8 +42,19 @@ impl Scenario for Recycled {
         self.name
     }
 
+    /// AWS as it is: eventually consistent, slow, and throttling the first call of each kind that changes something.
     /// EventRecyclers are the cluster's: without this, every world's recycler would look after those of all.
     fn prepare(&self, world: &World) {
+        if let Some(aws) = &world.aws {
+            let front = aws.bed.front();
+            front.behave(Behaviour::unkind());
+            for action in CHANGES {
+                front.inject(aws::Rule::next(action, aws::Effect::Throttle));
+            }
+            for action in READS {
+                front.inject(aws::Rule::nth(action, 3, aws::Effect::Throttle));
+            }
+        }
         let name = world.namespace.clone();
         let recyclers = Match::any().resource("eventrecyclers");
         world.proxy.add_rule(Rule::new(recyclers, Effect::OnlyNamed(name)));
@@ -251,15 +268,15 @@ async fn survives(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn instance_by_instance_survives_every_fault() -> Result<()> {
-    survives("Replace", "replaced", 6, 33).await
+    survives("Replace", "replaced", 6, 34).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refresh_survives_every_fault() -> Result<()> {
-    survives("InstanceRefresh", "refreshed", 3, 15).await
+    survives("InstanceRefresh", "refreshed", 4, 17).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn to_zero_and_back_survives_every_fault() -> Result<()> {
-    survives("ScaleToZero", "scaled", 3, 20).await
+    survives("ScaleToZero", "scaled", 4, 21).await
 }

@@ -1,7 +1,6 @@
 //! "Scale 0 → 3 → 0" on AWS. Once the fault has struck, the filters for image and subnet mean something else.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use kube::ResourceExt;
@@ -35,12 +34,7 @@ impl Scenario for AwsScaling {
     fn prepare(&self, world: &World) {
         let Some(aws) = &world.aws else { return };
         let front = aws.bed.front();
-        front.behave(Behaviour {
-            hidden_for: Duration::from_millis(300),
-            pending_for: Duration::from_millis(500),
-            shutting_down_for: Duration::from_millis(500),
-            ..Behaviour::default()
-        });
+        front.behave(Behaviour::unkind());
         for (action, nth) in
             [("RunInstances", 2), ("DescribeInstances", 4), ("TerminateInstances", 1)]
         {

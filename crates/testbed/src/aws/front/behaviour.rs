@@ -21,6 +21,20 @@ pub struct Behaviour {
     pub zone_type: Option<&'static str>,
 }
 
+impl Behaviour {
+    /// Eventually consistent and slow as AWS is, in a fraction of its times.
+    pub fn unkind() -> Self {
+        Self {
+            hidden_for: Duration::from_millis(300),
+            pending_for: Duration::from_millis(500),
+            shutting_down_for: Duration::from_millis(500),
+            launch_after: Duration::from_millis(200),
+            refresh_step: Duration::from_millis(200),
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for Behaviour {
     fn default() -> Self {
         Self {
