@@ -112,17 +112,16 @@ fn merge_patch(from: &Value, to: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use machinist_runtime::cache::kind::Kind as _;
+    use std::sync::Arc;
 
     use super::*;
-    use crate::kinds::MachineDeployments;
+    use crate::machine_deployment::samples;
 
-    fn deployment(template: &Value) -> MachineDeployment {
-        let wire = serde_json::from_value(json!({
+    fn deployment(template: &Value) -> Arc<MachineDeployment> {
+        samples::read(&json!({
             "metadata": {"name": "web", "namespace": "ns", "uid": "u", "resourceVersion": "1"},
             "spec": {"template": template},
-        }));
-        MachineDeployments.project(wire.unwrap())
+        }))
     }
 
     fn template(kind: &str) -> Value {
@@ -131,7 +130,7 @@ mod tests {
     }
 
     fn set(name: &str, revision: &str, owner: &str, mut template: Value) -> wire::MachineSet {
-        let parsed = deployment(&template).spec.template;
+        let parsed = deployment(&template).spec.template.clone();
         let hash = template::hash(&template::parts(&parsed).unwrap().recipe);
         template["metadata"]["labels"][LABEL_TEMPLATE_HASH] = json!(hash);
         template["spec"]["authoritativeAPI"] = json!("MachineAPI");

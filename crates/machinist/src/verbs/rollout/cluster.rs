@@ -7,6 +7,7 @@ use machinist_api::resource::MACHINE_SETS;
 use machinist_controllers::kinds::{MachineDeployment, MachineDeployments};
 use machinist_controllers::machine_deployment::revision::{Revision, revisions};
 use machinist_domain::key::ObjectKey;
+use machinist_provider::provider::Providers;
 use machinist_runtime::cache::registry::Caches;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cache::{Cache, Scope};
@@ -77,7 +78,9 @@ impl Target {
 
     fn cache(&self) -> Arc<Cache<MachineDeployments>> {
         let scope = Scope::Object(self.key.clone());
-        self.caches.open(&self.cluster, scope, MachineDeployments)
+        // Provider specs are not read.
+        let kind = MachineDeployments::new(Arc::new(Providers::default()));
+        self.caches.open(&self.cluster, scope, kind)
     }
 
     /// The deployment, kept up to date; `Notify` reports changes.

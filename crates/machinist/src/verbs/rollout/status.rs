@@ -107,22 +107,20 @@ fn message(condition: &Condition) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use machinist_controllers::kinds::MachineDeployments;
-    use machinist_runtime::cache::kind::Kind as _;
     use serde_json::{Value, json};
 
+    use super::super::undo::tests::deployment;
     use super::*;
 
-    fn deployment(status: &Value) -> MachineDeployment {
-        let wire = serde_json::from_value(json!({
+    fn web(status: &Value) -> MachineDeployment {
+        deployment(json!({
             "metadata": {
                 "name": "web", "generation": 4,
                 "annotations": {"machinedeployment.clusters.x-k8s.io/revision": "2"},
             },
             "spec": {"replicas": 3},
             "status": status,
-        }));
-        MachineDeployments.project(wire.unwrap())
+        }))
     }
 
     fn status(counts: [i32; 3], reason: &str) -> Value {
@@ -155,7 +153,7 @@ mod tests {
             ("deadline, then complete", status([3, 3, 3], REASON_DEADLINE_EXCEEDED), None),
             ("refused", status([4, 1, 3], ERROR_INVALID_CONFIGURATION), None),
         ] {
-            let Status { state, line, done, replicas } = assess(&deployment(&status), revision);
+            let Status { state, line, done, replicas } = assess(&web(&status), revision);
             text.extend([format!("{what}: {state:?}, {done}/{replicas}\n  {line}\n")]);
         }
         insta::assert_snapshot!("lines", text);
@@ -163,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_rollout_of_no_machines_is_complete() {
-        let mut none = deployment(&status([0, 0, 0], "NewMachineSetAvailable"));
+        let mut none = web(&status([0, 0, 0], "NewMachineSetAvailable"));
         none.spec.replicas = Some(0);
         let Status { state, done, replicas, .. } = assess(&none, None);
         assert_eq!((state, done, replicas), (State::Complete, 0, 0));

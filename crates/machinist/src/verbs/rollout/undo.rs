@@ -36,9 +36,12 @@ pub(super) fn find(revisions: &[Revision], number: i64) -> Option<&Revision> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::sync::Arc;
+
     use machinist_controllers::kinds::MachineDeployments;
+    use machinist_provider::provider::Providers;
     use machinist_runtime::cache::kind::Kind as _;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -55,9 +58,13 @@ pub(super) mod tests {
         }
     }
 
+    pub(in super::super) fn deployment(manifest: Value) -> MachineDeployment {
+        let specs = Arc::new(Providers::default());
+        MachineDeployments::new(specs).project(serde_json::from_value(manifest).unwrap())
+    }
+
     fn web(paused: bool) -> MachineDeployment {
-        let wire = json!({"metadata": {"name": "web"}, "spec": {"paused": paused}});
-        MachineDeployments.project(serde_json::from_value(wire).unwrap())
+        deployment(json!({"metadata": {"name": "web"}, "spec": {"paused": paused}}))
     }
 
     #[test]
