@@ -2,7 +2,7 @@
 
 Amazon's images, over a thousand in each region, are not loaded. Tags are looked up: moto itself goes through all tags
 of the region for every resource that it shows. Requests come one at a time (upstream.rs), and a thread for each costs
-more than most answers. What moto computes anew for each request, though it never changes, is computed once.
+more than most answers. What never changes is computed once, and not for each request.
 """
 
 import functools
