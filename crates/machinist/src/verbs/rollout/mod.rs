@@ -1,7 +1,7 @@
 //! `machinist rollout`: state, history and control of a MachineDeployment's rollout, as `kubectl rollout` for
 //! Deployments.
 //!
-//! [`status`], [`undo`] and [`history`] decide and are pure, [`cluster`] reads and writes, [`progress`] draws.
+//! `status`, `undo` and `history` decide and are pure, `cluster` reads and writes, `progress` draws.
 //! The rights that each needs are in `docs/concepts/machine-deployments.md`. Exit codes: 0 complete or done; 1 failed,
 //! refused or timed out; 2 usage error.
 
