@@ -1,4 +1,5 @@
-//! The docs are complete: every Event reason, flag, make command, phase and drain step is described, and links work.
+//! The docs are complete: every Event reason, flag, make command, phase and drain step is described, links work, and
+//! the tests that answer a review exist.
 
 use std::path::{Path, PathBuf};
 
@@ -129,6 +130,20 @@ fn every_link_in_the_docs_leads_to_a_file() -> Result<()> {
         for target in links(&std::fs::read_to_string(&document)?) {
             assert!(folder.join(target).exists(), "{}: {target}", document.display());
         }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_test_that_answers_the_review_exists() -> Result<()> {
+    let review = read("docs/internals/review.md")?;
+    let remarks = [("R", 21), ("C", 22), ("B", 4)].into_iter();
+    let remarks = remarks.flat_map(|(kind, last)| (1..=last).map(move |n| format!("{kind}{n}")));
+    assert_eq!(rows(&review)[1..], remarks.collect::<Vec<_>>(), "a row for each remark");
+    for test in review.split('`').filter(|code| code.contains(".rs::")) {
+        let (path, function) = test.split_once("::").context("a path and a function")?;
+        let exists = read(path)?.contains(&format!("fn {function}("));
+        assert!(exists, "review.md: {path} has no function {function}");
     }
     Ok(())
 }
