@@ -119,7 +119,7 @@ impl Scenario for Recycled {
         let name = request.name.as_deref().unwrap_or_default();
         match &*request.resource {
             "events" => name.split_once(' ').map_or("", |(_, reason)| reason).to_owned(),
-            "eventrecyclers" => state_of(request),
+            "eventrecyclers" => self.state_of(request),
             "nodes" => "node".to_owned(),
             _ => String::new(),
         }
@@ -128,7 +128,7 @@ impl Scenario for Recycled {
     fn at_least(&self, request: &ApiRequest) -> u32 {
         match &*request.resource {
             // What is waited for, and counts, are stored with every reconcile; a step once.
-            "eventrecyclers" if state_of(request) == COUNTS => 0,
+            "eventrecyclers" if self.state_of(request) == COUNTS => 0,
             "eventrecyclers" if request.subresource.is_some() => 1,
             _ => u32::MAX,
         }
@@ -137,28 +137,32 @@ impl Scenario for Recycled {
 
 const COUNTS: &str = "counts";
 
-/// The state of the recycle in a status, in a word.
-fn state_of(request: &ApiRequest) -> String {
-    if request.subresource.is_none() {
-        return "finalizer".to_owned();
-    }
-    let body = request.json().unwrap_or_default();
-    let status = &body["status"];
-    if status["recycleHistory"].is_array() {
-        return "ended".to_owned();
-    }
-    let recycle = &status["recycles"][0];
-    let Some(step) = recycle["step"].as_str() else { return COUNTS.to_owned() };
-    let instances = recycle["instances"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let count = |state: InstanceState| {
-        instances.iter().filter(|instance| instance["state"] == json!(state)).count()
-    };
-    let on_their_way =
-        [InstanceState::Draining, InstanceState::Terminating, InstanceState::Gone].map(count);
-    format!("{step} {on_their_way:?}")
-}
-
 impl Recycled {
+    /// The state of the recycle in a status, in a word.
+    fn state_of(&self, request: &ApiRequest) -> String {
+        if request.subresource.is_none() {
+            return "finalizer".to_owned();
+        }
+        let body = request.json().unwrap_or_default();
+        let status = &body["status"];
+        if status["recycleHistory"].is_array() {
+            return "ended".to_owned();
+        }
+        let recycle = &status["recycles"][0];
+        let Some(step) = recycle["step"].as_str() else { return COUNTS.to_owned() };
+        // AWS replaces the instances: how many are gone when the recycler looks depends on timing.
+        if self.strategy == "InstanceRefresh" {
+            return step.to_owned();
+        }
+        let instances = recycle["instances"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let count = |state: InstanceState| {
+            instances.iter().filter(|instance| instance["state"] == json!(state)).count()
+        };
+        let on_their_way =
+            [InstanceState::Draining, InstanceState::Terminating, InstanceState::Gone].map(count);
+        format!("{step} {on_their_way:?}")
+    }
+
     fn recycler(&self, name: &str, aws: &WorldAws) -> Result<EventRecycler> {
         Ok(serde_json::from_value(json!({
             "apiVersion": "kaws.pischarti.dev/v1beta1", "kind": "EventRecycler",
