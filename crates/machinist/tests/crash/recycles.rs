@@ -277,7 +277,7 @@ async fn instance_by_instance_survives_every_fault() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refresh_survives_every_fault() -> Result<()> {
-    survives("InstanceRefresh", "refreshed", 4, 17).await
+    survives("InstanceRefresh", "refreshed", 4, 16).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
