@@ -63,7 +63,7 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
             "spec.template.spec.providerSpec.value: is required".to_owned()
         }
         Refusal::BadSpec(error) => capitalized(&error.to_string()),
-        Refusal::Undecodable(reason) => format!("Cannot decode the object: {reason}"),
+        Refusal::Undecodable(reason) => format!("The object cannot be decoded: {reason}"),
         Refusal::NoSecret(key) => no_secret(key),
         Refusal::NoAccess(failure) | Refusal::CloudFailed(failure) => {
             format!("Cannot read capacities from the cloud: {}", failure.message)

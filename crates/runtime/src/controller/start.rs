@@ -155,6 +155,7 @@ async fn wait_served(shared: &Shared, controller: &'static str, resource: Resour
         }
     });
     let mut attempts = 0;
+    let mut told = need == Need::Required; // then readiness says it
     while definitions.get(&name).is_none() {
         if definitions.state().synced {
             if need == Need::Required {
@@ -166,6 +167,14 @@ async fn wait_served(shared: &Shared, controller: &'static str, resource: Resour
             let answered = match list_one(shared, resource).await {
                 Ok(()) => return,
                 Err(error) if error.is_forbidden() => {
+                    if !std::mem::replace(&mut told, true) {
+                        tracing::warn!(
+                            controller,
+                            resource = crd,
+                            %error,
+                            "not allowed to list; objects of this kind are ignored"
+                        );
+                    }
                     waits(Waiting::Forbidden(resource, error));
                     true
                 }
