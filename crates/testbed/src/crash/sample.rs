@@ -19,6 +19,8 @@ const OFFSET: &str = "MACHINIST_CRASH_OFFSET";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sample {
     All,
+    /// Every pair of a fault that other samples choose less often, and as many pairs of faults as of all.
+    Rare,
     /// At least one pair in `n`, with the faults spread over the points.
     EveryNth {
         n: usize,
@@ -32,21 +34,18 @@ pub enum Sample {
 }
 
 impl Sample {
-    /// `MACHINIST_CRASH` is `all` (`make crash`) or n (default 5); the offset is `MACHINIST_CRASH_OFFSET`, or else from
-    /// the commit.
+    /// `MACHINIST_CRASH` is `all` (`make crash`), `rare` or n (default 5); the offset is `MACHINIST_CRASH_OFFSET`, or
+    /// else from the commit.
     pub fn from_env() -> Result<Self> {
         let wanted = std::env::var(SAMPLE).ok();
-        match parse(wanted.as_deref())? {
-            None => Ok(Self::All),
-            Some(n) => Ok(Self::EveryNth { n, offset: offset()? }),
-        }
+        parse(wanted.as_deref(), offset)
     }
 
     pub fn spread(count: usize) -> Result<Self> {
         Ok(Self::Spread { count, offset: offset()? })
     }
 
-    /// So many times fewer pairs, for a scenario whose runs take long. All of them stay all.
+    /// So many times fewer pairs, for a scenario whose runs take long. All of them, and all rare ones, stay all.
     #[must_use]
     pub fn sparser(self, times: usize) -> Self {
         match self {
@@ -60,6 +59,7 @@ impl Sample {
         let all = (0..points).flat_map(|point| (0..faults).map(move |fault| (point, fault)));
         match self {
             Self::All => all.collect(),
+            Self::Rare => all.filter(|(_, fault)| *fault >= rare).collect(),
             Self::EveryNth { n, offset } => {
                 let mut pairs = every_nth(n.max(1), offset, points, 0..rare);
                 pairs.extend(every_nth(n.max(1) * RARE, offset, points, rare..faults));
@@ -81,7 +81,7 @@ impl Sample {
     /// Runs with two faults: as many as there are points, or a share of them. The offset is the seed.
     pub(super) fn doubles(self, points: usize, faults: usize) -> Vec<[Pair; 2]> {
         let (count, offset) = match self {
-            Self::All => (points, 0),
+            Self::All | Self::Rare => (points, 0),
             Self::EveryNth { n, offset } => (points.div_ceil(n.max(1) * RARE), offset),
             Self::Spread { count, offset } => (count.min(points).div_ceil(DEFAULT), offset),
         };
@@ -103,16 +103,17 @@ fn every_nth(n: usize, offset: usize, points: usize, faults: Range<usize>) -> Ve
         .collect()
 }
 
-/// `None` is all of them.
-fn parse(wanted: Option<&str>) -> Result<Option<usize>> {
-    match wanted {
-        None => Ok(Some(DEFAULT)),
-        Some("all") => Ok(None),
+fn parse(wanted: Option<&str>, offset: impl Fn() -> Result<usize>) -> Result<Sample> {
+    let n = match wanted {
+        None => DEFAULT,
+        Some("all") => return Ok(Sample::All),
+        Some("rare") => return Ok(Sample::Rare),
         Some(text) => match text.parse() {
-            Ok(n) if n > 0 => Ok(Some(n)),
-            _ => bail!("{SAMPLE} must be `all` or a positive number (got {text:?})"),
+            Ok(n) if n > 0 => n,
+            _ => bail!("{SAMPLE} must be `all`, `rare` or a positive number (got {text:?})"),
         },
-    }
+    };
+    Ok(Sample::EveryNth { n, offset: offset()? })
 }
 
 /// Printed past the capture of the test harness, because it is needed to repeat a run.
@@ -180,6 +181,14 @@ mod tests {
     }
 
     #[test]
+    fn all_rare_faults_are_those_that_a_sample_chooses_less_often() {
+        let pairs = Sample::Rare.pairs(60, 10, 7);
+        assert_eq!(pairs.len(), 60 * 3);
+        assert!(pairs.iter().all(|pair| pair.1 >= 7));
+        assert_eq!(Sample::Rare.doubles(60, 10), Sample::All.doubles(60, 10));
+    }
+
+    #[test]
     fn a_sparser_sample_has_fewer_pairs_and_covers_all_in_the_end() {
         let sample = |offset| Sample::EveryNth { n: 5, offset }.sparser(3).pairs(60, 7, 7);
         assert_eq!(sample(3).len(), 60 * 7 / 15);
@@ -218,9 +227,11 @@ mod tests {
 
     #[test]
     fn an_unknown_value_is_an_error() {
-        assert_eq!(parse(None).unwrap(), Some(5));
-        assert_eq!(parse(Some("all")).unwrap(), None);
-        assert_eq!(parse(Some("3")).unwrap(), Some(3));
+        let parse = |text| parse(text, || Ok(9));
+        assert_eq!(parse(None).unwrap(), Sample::EveryNth { n: 5, offset: 9 });
+        assert_eq!(parse(Some("all")).unwrap(), Sample::All);
+        assert_eq!(parse(Some("rare")).unwrap(), Sample::Rare);
+        assert_eq!(parse(Some("3")).unwrap(), Sample::EveryNth { n: 3, offset: 9 });
         for text in ["", "al", "0", "-1", "ALL"] {
             let error = parse(Some(text)).unwrap_err().to_string();
             assert!(error.contains(SAMPLE), "{error}");
