@@ -42,9 +42,9 @@ pub(super) async fn act(
     let executor = Executor { controller, deployment: &snapshot.meta, view, plan, writer };
     let outcome = match plan {
         Plan::NoOp(_) | Plan::Refuse(_) => Ok(Outcome::Nothing),
-        Plan::Claim { adopt, release } => executor.claim(adopt, release).await,
+        Plan::Claim { adopt, release, .. } => executor.claim(adopt, release).await,
         Plan::Create { name, hash, revision } => executor.create(name, hash, *revision).await,
-        Plan::SetRevision(set, revision) => {
+        Plan::SetRevision { set, revision, .. } => {
             let cause = view.deployment.change_cause.as_deref();
             executor.number(&controller.sets, &set.meta, *revision, cause).await
         }
@@ -56,7 +56,7 @@ pub(super) async fn act(
         Plan::Unmark(machines) => executor.mark(machines, Value::Null).await,
         Plan::Scale(sizes) => executor.scale(sizes).await,
         Plan::List => executor.list().await,
-        Plan::Delete(set) => executor.delete(set).await,
+        Plan::Delete { set, .. } => executor.delete(set).await,
     };
     outcome.unwrap_or_else(Outcome::Failed)
 }

@@ -78,13 +78,23 @@ impl Desired {
 
     fn plan(&self, snapshot: &Snapshot, view: &View, now: Timestamp) -> Plan {
         if !view.orphans.is_empty() || !view.unselected.is_empty() {
-            return Plan::Claim { adopt: view.orphans.clone(), release: view.unselected.clone() };
+            let (adopt, release) = (view.orphans.clone(), view.unselected.clone());
+            return Plan::Claim { adopt, release, rest: self.scale(view, now).rest() };
         }
         let paused = view.deployment.spec.paused;
         match self.new {
             None if !paused => return self.create(snapshot, view),
             Some(new) if !paused => {
-                if let Some(plan) = number(view, new).or_else(|| self.push_down(view, new)) {
+                if let Some((set, revision)) = number(view, new) {
+                    return match set {
+                        None => Plan::AnnotateRevision(revision),
+                        Some(set) => {
+                            let rest = self.scale(view, now).rest();
+                            Plan::SetRevision { set, revision, rest }
+                        }
+                    };
+                }
+                if let Some(plan) = self.push_down(view, new) {
                     return plan;
                 }
             }
@@ -92,7 +102,7 @@ impl Desired {
         }
         let plan = self.scale(view, now);
         match plan {
-            Plan::NoOp(_) => self.old_set(view).map_or(plan, Plan::Delete),
+            Plan::NoOp(rest) => self.old_set(view).map_or(plan, |set| Plan::Delete { set, rest }),
             plan => plan,
         }
     }
@@ -189,8 +199,8 @@ impl Desired {
 }
 
 /// The revision of the current template is the highest one, also after a rollback. Its set has the change cause of the
-/// deployment; without one, it keeps its own.
-fn number(view: &View, new: usize) -> Option<Plan> {
+/// deployment; without one, it keeps its own. The answer is what is to be stored: on the set, or else on the deployment.
+fn number(view: &View, new: usize) -> Option<(Option<Arc<crate::kinds::MachineSet>>, i64)> {
     let set = &view.sets[new].set;
     let others = newest(view, Some(new));
     let cause = view.deployment.change_cause.as_ref();
@@ -198,12 +208,12 @@ fn number(view: &View, new: usize) -> Option<Plan> {
     let revision = match set.state.revision {
         Some(revision) if revision > others && !other_cause => revision,
         Some(revision) if revision > others => {
-            return Some(Plan::SetRevision(Arc::clone(set), revision));
+            return Some((Some(Arc::clone(set)), revision));
         }
-        _ => return Some(Plan::SetRevision(Arc::clone(set), others + 1)),
+        _ => return Some((Some(Arc::clone(set)), others + 1)),
     };
     let stored = view.deployment.revision.as_deref();
-    (stored != Some(&*revision.to_string())).then_some(Plan::AnnotateRevision(revision))
+    (stored != Some(&*revision.to_string())).then_some((None, revision))
 }
 
 /// The highest revision, without that of one set.
@@ -294,6 +304,7 @@ fn numbers(one: &SetView, view: &View, now: Timestamp) -> Numbers {
         available: count(&|member| !member.is_marked() && is_available(member, view, now)),
         first: count(&|member| member.is_marked() || member.has_failed()),
         marked: count(&Member::is_marked),
+        marked_available: count(&|member| member.is_marked() && is_available(member, view, now)),
         markable: count(&|member| is_markable(member, view, now)),
         recovered: count(&|member| is_recovered(member, view, now)),
         deleting: one.set.meta.deleting,

@@ -53,7 +53,8 @@ async fn view(
         fingerprint: 0,
         uptime: controller.clock.uptime(),
     };
-    let mut state = String::new();
+    // An autoscaler marks Machines before it scales the deployment.
+    let mut state = format!("{};", deployment.generation);
     for key in keys {
         let Some(entry) = sets.get(&key) else { continue };
         let owned = owner_of(&entry).is_some_and(|owner| *owner.uid == *meta.uid.0);

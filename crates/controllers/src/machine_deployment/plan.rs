@@ -12,9 +12,11 @@ use crate::kinds::{Machine, MachineSet};
 pub enum Plan {
     NoOp(Reason),
     Refuse(Refusal),
+    /// `rest`, here and below: why the MachineSets would not be scaled now, if they would not.
     Claim {
         adopt: Vec<Arc<MachineSet>>,
         release: Vec<Arc<MachineSet>>,
+        rest: Option<Reason>,
     },
     /// Create the set of the current template, without Machines.
     Create {
@@ -23,7 +25,11 @@ pub enum Plan {
         revision: i64,
     },
     /// Store the revision, and the change cause if there is one, on the set of the current template.
-    SetRevision(Arc<MachineSet>, i64),
+    SetRevision {
+        set: Arc<MachineSet>,
+        revision: i64,
+        rest: Option<Reason>,
+    },
     /// Store it on the deployment.
     AnnotateRevision(i64),
     /// Copy what can change without new Machines to living Machines, then to their set.
@@ -40,7 +46,10 @@ pub enum Plan {
     /// List the Machines live: some may not be in the cache, and it matters.
     List,
     /// Delete an empty set beyond the history.
-    Delete(Arc<MachineSet>),
+    Delete {
+        set: Arc<MachineSet>,
+        rest: Reason,
+    },
 }
 
 /// A set that is scaled.
@@ -67,6 +76,18 @@ pub enum Reason {
     SetDeleting,
 }
 
+impl Plan {
+    /// Why the MachineSets are not scaled, if they are not. What else is done does not change whether a rollout is
+    /// complete.
+    pub(super) fn rest(&self) -> Option<Reason> {
+        match self {
+            Self::NoOp(reason) | Self::Delete { rest: reason, .. } => Some(*reason),
+            Self::Claim { rest, .. } | Self::SetRevision { rest, .. } => *rest,
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |sets: &[Arc<MachineSet>]| messages::names(sets.iter().map(set_name));
@@ -82,7 +103,7 @@ impl fmt::Display for Plan {
                 f.write_str("no-op: waiting for the MachineSet of the same name to be gone")
             }
             Self::Refuse(refusal) => write!(f, "no-op: {refusal}"),
-            Self::Claim { adopt, release } => {
+            Self::Claim { adopt, release, .. } => {
                 let separator = if adopt.is_empty() || release.is_empty() { "" } else { ", " };
                 let part = |verb, sets: &[Arc<MachineSet>]| match sets.len() {
                     0 => String::new(),
@@ -93,7 +114,7 @@ impl fmt::Display for Plan {
             Self::Create { name, revision, .. } => {
                 write!(f, "create MachineSet {name} of revision {revision}")
             }
-            Self::SetRevision(set, revision) => {
+            Self::SetRevision { set, revision, .. } => {
                 write!(f, "set revision {revision} on MachineSet {}", set_name(set))
             }
             Self::AnnotateRevision(revision) => write!(f, "set revision {revision}"),
@@ -110,7 +131,7 @@ impl fmt::Display for Plan {
             }
             Self::Scale(sizes) => f.write_str(&messages::sizes(sizes)),
             Self::List => f.write_str("list Machines that may not be in the cache"),
-            Self::Delete(set) => write!(f, "delete old MachineSet {}", set_name(set)),
+            Self::Delete { set, .. } => write!(f, "delete old MachineSet {}", set_name(set)),
         }
     }
 }

@@ -105,7 +105,7 @@ fn failed(status: &Status<'_>, failure: &Failure) -> Report {
     let (reason, text) = match status.plan {
         Plan::Claim { .. } => (EventReason::ReconcileError, messages::claim_failed(cause)),
         Plan::Create { .. } => (EventReason::FailedCreate, messages::create_failed(cause)),
-        Plan::Delete(_) => (EventReason::FailedDelete, messages::delete_failed(cause)),
+        Plan::Delete { .. } => (EventReason::FailedDelete, messages::delete_failed(cause)),
         Plan::List => (EventReason::ReconcileError, messages::list_failed(cause)),
         _ => (EventReason::FailedUpdate, messages::update_failed(cause)),
     };
@@ -123,12 +123,12 @@ fn events(plan: &Plan) -> Vec<EventNote> {
     match plan {
         Plan::NoOp(_)
         | Plan::Refuse(_)
-        | Plan::SetRevision(..)
+        | Plan::SetRevision { .. }
         | Plan::AnnotateRevision(_)
         | Plan::Mark(_)
         | Plan::Unmark(_)
         | Plan::List => Vec::new(),
-        Plan::Claim { adopt, release } => {
+        Plan::Claim { adopt, release, .. } => {
             let adopted = messages::names(adopt.iter().map(set_name));
             let released = messages::names(release.iter().map(set_name));
             [
@@ -152,7 +152,7 @@ fn events(plan: &Plan) -> Vec<EventNote> {
             .map(|one| messages::scaled(set_name(&one.set), one.from, one.to))
             .map(|text| note(EventReason::Scaled, "Scale", text))
             .collect(),
-        Plan::Delete(set) => {
+        Plan::Delete { set, .. } => {
             vec![note(EventReason::Delete, "Delete", messages::deleted(set_name(set)))]
         }
     }

@@ -34,7 +34,7 @@ pub struct View {
     pub overlaps: Option<ObjectKey>,
     /// A set may have been scaled down that had more Machines than were in the view.
     pub doubtful: bool,
-    /// The Machines were listed live in this state of the sets.
+    /// The Machines were listed live in this state of the deployment and its sets.
     pub listed: bool,
     /// That state.
     pub fingerprint: u64,

@@ -28,6 +28,8 @@ pub(super) struct Numbers {
     pub(super) first: usize,
     /// Those of them that are marked.
     pub(super) marked: usize,
+    /// Those of the marked ones that would be available.
+    pub(super) marked_available: usize,
     /// Other members that are not available and can be marked.
     pub(super) markable: usize,
     /// Members that are available but for our mark.
@@ -286,6 +288,13 @@ impl Fleet<'_> {
     fn shrink(&self, most: usize) -> Option<Step> {
         let wanted = self.wanted();
         let excess = wanted.checked_sub(most).filter(|excess| *excess > 0)?;
+        // cluster-autoscaler marks Machines and then scales the deployment; the watch may be late with the marks, which
+        // decide the set.
+        let mut active = (0..self.sets.len()).filter(|set| self.is_active(*set));
+        let listed = active.clone().all(|set| self.sets[set].exact);
+        if !listed && active.nth(1).is_some() {
+            return Some(Step::List);
+        }
         if let Some(step) = self.marked(excess) {
             return Some(step);
         }
@@ -336,7 +345,12 @@ impl Fleet<'_> {
 
     /// Nothing is to be done now: why.
     fn rest(&self) -> Step {
-        let unavailable = self.new.map_or(0, |new| self.missing(new));
+        let rolls = self.active_old().next().is_some();
+        // Without a rollout, nothing replaces a Machine because of its mark.
+        let unavailable = self.new.map_or(0, |new| {
+            let marked = if rolls { 0 } else { self.sets[new].marked_available };
+            self.missing(new).saturating_sub(marked)
+        });
         let wanted = self.new.map_or(0, |new| self.sets[new].desired);
         let old = (0..self.sets.len()).filter(|set| Some(*set) != self.new);
         let leaving = old.map(|set| self.sets[set].count()).sum::<usize>() > 0;

@@ -131,7 +131,9 @@ impl Observed {
             Plan::Create { revision, .. } => {
                 Decision::Create(self.template.into(), small(*revision))
             }
-            Plan::SetRevision(set, revision) => Decision::SetRevision(index(set), small(*revision)),
+            Plan::SetRevision { set, revision, .. } => {
+                Decision::SetRevision(index(set), small(*revision))
+            }
             Plan::AnnotateRevision(revision) => Decision::Annotate(small(*revision)),
             Plan::Mark(machines) | Plan::Unmark(machines) => {
                 let name = machines.first().map(|machine| &machine.meta.key.name[..1]);

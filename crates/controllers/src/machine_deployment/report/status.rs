@@ -140,21 +140,21 @@ impl Status<'_> {
         let revision = new.and_then(|one| one.set.state.revision).unwrap_or(0);
         let old = counts.replicas - counts.updated;
         let mut failure = None;
-        let waits = match (self.plan, new) {
-            (Plan::NoOp(Reason::Complete), Some(one)) => {
+        let waits = match (self.plan.rest(), new) {
+            (Some(Reason::Complete), Some(one)) => {
                 let name = set_name(&one.set);
                 let text = messages::complete(name, revision, counts.available);
                 return yes.because(REASON_NEW_SET_AVAILABLE, text);
             }
-            (Plan::NoOp(Reason::SetDeleting), _) => {
+            (Some(Reason::SetDeleting), _) => {
                 return yes.because(REASON_SET_UPDATED, messages::SET_DELETING);
             }
-            (Plan::NoOp(Reason::Available(count)), Some(one)) => {
+            (Some(Reason::Available(count)), Some(one)) => {
                 failure = cause(one);
                 let text = failure.and_then(|cause| cause.message.as_deref());
-                Some(waits(set_name(&one.set), *count, old, text))
+                Some(waits(set_name(&one.set), count, old, text))
             }
-            (Plan::NoOp(Reason::Gone), _) => Some(messages::WAITS_GONE.to_owned()),
+            (Some(Reason::Gone), _) => Some(messages::WAITS_GONE.to_owned()),
             _ => None,
         };
         let (revision, reason) = match self.plan {
@@ -178,7 +178,8 @@ impl Status<'_> {
 
     /// Whether the rollout should make progress.
     fn is_running(&self) -> bool {
-        let at_rest = matches!(self.plan, Plan::NoOp(Reason::Complete) | Plan::Create { .. });
+        let complete = self.plan.rest() == Some(Reason::Complete);
+        let at_rest = complete || matches!(self.plan, Plan::Create { .. });
         !at_rest && !self.view.deployment.spec.paused
     }
 
@@ -208,8 +209,13 @@ impl Status<'_> {
             let text = messages::deadline(seconds, message);
             Condition::no(kind, SEVERITY_WARNING, reason, text)
         };
-        if stored.reason.as_deref() == Some(REASON_DEADLINE_EXCEEDED) {
-            return (late(), None);
+        match stored.reason.as_deref() {
+            Some(REASON_DEADLINE_EXCEEDED) => return (late(), None),
+            // The stored time is that of a rollout that is complete: this one begins now.
+            Some(REASON_NEW_SET_AVAILABLE) => {
+                return (now, u64::try_from(seconds).ok().map(Duration::from_secs));
+            }
+            _ => {}
         }
         let at = stored
             .last_transition

@@ -174,3 +174,62 @@ fn a_taken_name_is_counted() {
     let report = report(&snapshot, &plan, &Outcome::Collision, now());
     assert_eq!(report.status, Some(json!({"collisionCount": 1})));
 }
+
+/// A deployment with a deadline whose rollout was complete an hour ago.
+fn settled() -> Value {
+    let mut settled = deployment();
+    settled["spec"]["progressDeadlineSeconds"] = json!(600);
+    settled["status"] = run(&settled, rolling([0, 0], [3, 3, 0])).status.unwrap();
+    for one in settled["status"]["conditions"].as_array_mut().unwrap() {
+        one["lastTransitionTime"] = json!("2026-06-01T11:00:00Z");
+    }
+    settled
+}
+
+#[test]
+fn a_change_cause_leaves_a_complete_rollout_complete() {
+    let mut caused = settled();
+    caused["metadata"]["annotations"]["kubernetes.io/change-cause"] = json!("because");
+    let report = run(&caused, rolling([0, 0], [3, 3, 0]));
+    assert_eq!((report.result, report.status), (ReconcileResult::Changed, None));
+}
+
+#[test]
+fn the_deadline_of_a_rollout_begins_with_it() {
+    let mut scaled = settled();
+    scaled["status"]["replicas"] = json!(4);
+    let report = run(&scaled, rolling([0, 0], [3, 2, 1]));
+    assert_eq!(condition(&report, "Progressing")["status"], "True");
+    // Counts that are stored do not change any more; the condition is still that of the last rollout.
+    scaled["status"] = json!({"conditions": scaled["status"]["conditions"]});
+    for (name, value) in report.status.unwrap().as_object().unwrap() {
+        if name != "conditions" {
+            scaled["status"][name] = value.clone();
+        }
+    }
+    scaled["status"]["observedGeneration"] = json!(4);
+    scaled["status"]["labelSelector"] = json!("app=web");
+    for count in ["replicas", "updatedReplicas"] {
+        scaled["status"][count] = json!(3);
+    }
+    let report = run(&scaled, rolling([0, 0], [3, 2, 1]));
+    assert_eq!(condition(&report, "Progressing")["reason"], "MachineSetUpdated");
+    assert_eq!(report.retry, Some(Retry::Again(Duration::from_secs(600))));
+}
+
+#[test]
+fn an_old_set_that_cannot_be_deleted_does_not_hold_up_the_rollout() {
+    let mut limited = settled();
+    limited["spec"]["revisionHistoryLimit"] = json!(0);
+    let snapshot = snapshot(&limited, rolling([0, 0], [3, 3, 0]));
+    let plan = decide(&snapshot, now());
+    assert_eq!(plan.to_string(), "delete old MachineSet a");
+    let failure = Failure {
+        category: Category::Unauthorised,
+        retry: Retry::OnChange,
+        message: "not so".to_owned(),
+    };
+    let report = report(&snapshot, &plan, &Outcome::Failed(failure), now());
+    assert_eq!(condition(&report, "ReplicaFailure")["reason"], "FailedDelete");
+    assert_eq!(condition(&report, "Progressing")["reason"], "NewMachineSetAvailable");
+}

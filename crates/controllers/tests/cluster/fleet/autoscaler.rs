@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::DynamicObject;
 use machinist_testbed::autoscaler::{Autoscaler, Instance, NodeGroup};
+use machinist_testbed::faults::{Effect, Match, Rule, Verb};
 use machinist_testbed::poll::holds_for;
 use machinist_testbed::world::reading::{is_alive, node_of};
 use serde_json::json;
@@ -101,6 +102,9 @@ async fn scales_in_the_middle_of_a_roll_and_marked_machines_go_first() -> Result
     let autoscaler = Autoscaler::new(&fleet);
     create(&fleet, 4, json!({"strategy": {"rollingUpdate": {"maxSurge": 2}}})).await?;
     allow(&fleet, 1, 10).await?;
+    // The marks arrive after the size.
+    let watches = Match::any().verbs([Verb::Watch]).resource("machines");
+    fleet.proxy.add_rule(Rule::new(watches, Effect::DelayEvents(Duration::from_millis(300))));
     let process = fleet.run()?;
     until_complete(&fleet, 4).await?;
     edit(&fleet, "sim.medium").await?;

@@ -8,6 +8,7 @@ fn set(desired: usize, available: usize) -> Numbers {
         members: desired,
         available,
         first: desired - available,
+        exact: true,
         ..Numbers::default()
     }
 }
@@ -111,10 +112,20 @@ fn marked_machines_go_first_in_whichever_set_they_are() {
     // One that is on its way out is not taken twice.
     let going = Numbers { desired: 1, members: 2, ..marked(2, 1) };
     assert_eq!(step(3, &[set(4, 4), going]), scale(0, 3));
-    // Nothing is taken because of a mark alone.
+    // Nothing is taken because of a mark alone, and a rollout stays complete.
     assert_eq!(step(3, &[set(0, 0), marked(3, 1)]), Step::Wait(Wait::Available(1)));
+    let healthy = Numbers { marked_available: 1, ..marked(3, 1) };
+    assert_eq!(step(3, &[set(0, 0), healthy]), Step::Done);
     // In a roll that waits for it, a marked Machine of the new set makes room for another one.
     assert_eq!(step(3, &[set(2, 2), marked(2, 1)]), scale(1, 1));
+}
+
+#[test]
+fn lists_marks_before_it_chooses_the_set_to_scale_down() {
+    let unlisted = |desired| Numbers { exact: false, ..set(desired, desired) };
+    assert_eq!(fleet(3, &[unlisted(4), unlisted(2)]).step(), Step::List);
+    // One set has all marks; its own controller lists them.
+    assert_eq!(fleet(3, &[unlisted(0), unlisted(4)]).step(), scale(1, 3));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::ResourceExt;
 use kube::api::ListParams;
-use machinist_testbed::faults::{LogEntry, Match, Verb};
+use machinist_testbed::faults::{Effect, LogEntry, Match, Rule, Verb};
 use serde_json::json;
 
 use super::{WEB, create, edit, template, until_complete};
@@ -56,12 +56,16 @@ async fn five_hundred_old_sets_are_deleted_one_at_a_time() -> Result<()> {
         fleet.eventually("fewer MachineSets", check)
     };
     fewer(OLD - 20).await?;
-    // A rollout does not wait for the deletions.
+    // A rollout does not wait for the deletions, and is complete although one is refused.
+    let deletions = || Match::any().verbs([Verb::Delete]).resource("machinesets");
+    let refused = fleet.proxy.add_rule(Rule::new(deletions(), Effect::answer(403)));
     edit(&fleet, "sim.medium").await?;
     until_complete(&fleet, 1).await?;
+    assert!(refused.hits() > 0, "old MachineSets are left");
+    refused.remove();
     fewer(3).await?;
-    let deletions = Match::any().verbs([Verb::Delete]).resource("machinesets");
-    let deletions = fleet.proxy.log().matching(&deletions);
+    let mut deletions = fleet.proxy.log().matching(&deletions());
+    deletions.retain(|entry| entry.status == Some(200));
     let at_once = in_flight_at_most(&deletions);
     let took =
         deletions.last().map(|last| last.at.saturating_sub(deletions[0].at)).unwrap_or_default();

@@ -44,7 +44,7 @@ impl Machine {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Spec {
     replicas: usize,
     surge: usize,
@@ -52,6 +52,7 @@ struct Spec {
     template: usize,
     paused: bool,
     recreate: bool,
+    generation: usize,
 }
 
 struct World {
@@ -65,7 +66,7 @@ struct World {
     seen_machines: Vec<Machine>,
     doubtful: bool,
     /// The state of the sets in which the Machines were listed.
-    listed: Option<[(usize, usize); TEMPLATES]>,
+    listed: Option<(usize, [(usize, usize); TEMPLATES])>,
     /// What the MachineSet controller sees.
     known: [Set; TEMPLATES],
     broken: [bool; TEMPLATES],
@@ -118,8 +119,9 @@ fn numbers(
                 state if machine.is_marked() => {
                     numbers.first += 1;
                     numbers.marked += 1;
-                    let recovered = state == State::Available && !machine.targeted;
-                    numbers.recovered += usize::from(recovered);
+                    let available = state == State::Available;
+                    numbers.marked_available += usize::from(available);
+                    numbers.recovered += usize::from(available && !machine.targeted);
                 }
                 State::Available => numbers.available += 1,
                 State::Failed => numbers.first += 1,
@@ -140,6 +142,7 @@ impl World {
             template: 0,
             paused: false,
             recreate: false,
+            generation: 0,
         };
         Self {
             rng,
@@ -160,7 +163,11 @@ impl World {
     }
 
     fn listed(&self) -> bool {
-        self.listed == Some(self.seen_sets.map(|set| (set.desired, set.version)))
+        self.listed == Some(self.state())
+    }
+
+    fn state(&self) -> (usize, [(usize, usize); TEMPLATES]) {
+        (self.spec.generation, self.seen_sets.map(|set| (set.desired, set.version)))
     }
 
     fn limit(&self) -> usize {
@@ -198,7 +205,7 @@ impl World {
     }
 
     fn step(&self, sets: &[Numbers; TEMPLATES]) -> Step {
-        let Spec { replicas, surge, unavailable, template, paused, recreate } = self.spec;
+        let Spec { replicas, surge, unavailable, template, paused, recreate, .. } = self.spec;
         let existing = sets.iter().copied();
         let new = self.seen_sets[template].exists.then_some(template);
         let sets: Vec<_> = existing.collect();
@@ -268,7 +275,7 @@ impl World {
             Step::List => {
                 self.seen_machines.clone_from(&self.machines);
                 self.doubtful &= !self.seen_sets.iter().all(is_closed);
-                self.listed = Some(self.seen_sets.map(|set| (set.desired, set.version)));
+                self.listed = Some(self.state());
             }
             Step::Wait(_) | Step::Done => {}
         }
@@ -369,6 +376,7 @@ impl World {
     fn anything(&mut self) {
         let template = self.rng.usize(..TEMPLATES);
         let machine = (!self.machines.is_empty()).then(|| self.rng.usize(..self.machines.len()));
+        let before = self.spec;
         match (self.rng.u32(..40), machine) {
             (0, _) if self.rng.bool() => self.spec.template = template,
             (1, _) if self.rng.bool() => self.spec.replicas = self.rng.usize(..8),
@@ -407,6 +415,7 @@ impl World {
             (26..34, Some(at)) => self.live_on(at),
             _ => drop(self.reconcile()),
         }
+        self.spec.generation += usize::from(self.spec != before);
     }
 
     /// Old Machines do not recover; everything else works from now on.
