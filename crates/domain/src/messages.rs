@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::machine::MachineAuthority;
 
 /// Why an object with another `authoritativeAPI` than OpenShift's two machine APIs is left alone.
-const UNKNOWN_AUTHORITY: &str = "The value of authoritativeAPI is unknown; \
-    set spec.authoritativeAPI to MachineAPI or ClusterAPI";
+const UNKNOWN_AUTHORITY: &str = "authoritativeAPI of the status, or of the spec where the \
+    status has none, is neither MachineAPI nor ClusterAPI; the object is left alone until it is";
 
 pub(crate) const PERMIT_EXPIRED: &str =
     "not sent: this process does not hold the Lease any more, or had too little time left";

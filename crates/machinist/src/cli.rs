@@ -111,7 +111,7 @@ pub struct RunArguments {
     /// then.
     #[arg(long, value_name = "PATH")]
     pub(crate) target_kubeconfig: Option<String>,
-    /// Interval of the full resync, with jitter.
+    /// Interval at which every watched kind is listed again (resync), with jitter.
     #[arg(long, default_value = "10m", value_parser = sync_period, value_name = "DURATION")]
     pub(crate) sync_period: Duration,
     /// Number of objects that a controller reconciles concurrently. Can be repeated.

@@ -50,13 +50,13 @@ impl Window {
         Self { from: self.next, next: self.next }
     }
 
-    /// Up to `more` new ordinals, without those below `first_open`. If nothing is open, they are also above `highest`,
+    /// Up to `more` new ordinals, without those below `first_kept`. If nothing is kept, they are also above `highest`,
     /// that of an existing child: the stored window may have been removed.
     #[must_use]
-    pub fn advanced(self, more: u64, first_open: Option<u64>, highest: Option<u64>) -> Self {
+    pub fn advanced(self, more: u64, first_kept: Option<u64>, highest: Option<u64>) -> Self {
         let above = highest.map_or(0, |highest| highest.saturating_add(1));
-        let (from, next) = match first_open {
-            Some(open) => (open, self.next),
+        let (from, next) = match first_kept {
+            Some(first) => (first, self.next),
             None => (self.next.max(above), self.next.max(above)),
         };
         let widest = from.saturating_add(WIDEST);

@@ -26,7 +26,7 @@ pub struct Snapshot {
 pub struct View {
     pub set: Arc<MachineSetState>,
     pub members: Vec<Member>,
-    /// Machines without an owner that the selector matches.
+    /// Machines without a controller owner that the selector matches.
     pub orphans: Vec<Arc<Machine>>,
     /// Machines of the set that the selector no longer matches.
     pub unselected: Vec<Arc<Machine>>,
@@ -50,7 +50,7 @@ pub struct View {
     pub hold_counts: Duration,
 }
 
-/// What is known about creates in the window that were not answered.
+/// What is known about creates in the window that were not answered, or that another process may have sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InFlight {
     /// There are none, or the cache has what they have created.

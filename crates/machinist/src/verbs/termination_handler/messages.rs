@@ -25,8 +25,9 @@ texts! {
         "EC2 reported at {time} that this instance is at an elevated risk of interruption";
     pub(super) fn unparsable(path: &str) = "cannot parse the response to {path}";
     pub(super) fn bad_status(path: &str, status: StatusCode) = "{path} returned {status}";
-    pub(super) fn no_response(path: &str) = "no response to {path}";
-    pub(super) fn timed_out(path: &str, timeout: Duration) = "no response to {path} within {timeout:?}";
+    pub(super) fn no_response(path: &str) = "no response from the instance metadata service to {path}";
+    pub(super) fn timed_out(path: &str, timeout: Duration) =
+        "no response from the instance metadata service to {path} within {timeout:?}";
     pub(super) fn too_long(path: &str, limit: usize) = "the response to {path} exceeds {limit} bytes";
     pub(super) fn cannot(verb: &str, node: &str) = "cannot {verb} Node {node}";
 }
