@@ -30,6 +30,8 @@ pub(super) const DELETED: &str =
 pub(super) const UNFINISHED: &str = "no instance is recorded; not printed: \
     let machine-controller-manager complete the creation, or delete the Machine there";
 
+pub(super) const NO_SECRET: &str = "is missing: an instance without user data boots and does not join; \
+    set userDataSecret in every provider spec of this class";
 pub(super) const BOOTSTRAP_TOKEN: &str = "<<BOOTSTRAP_TOKEN>>: machinist creates no bootstrap tokens; \
     insert a token with a long lifetime, \
     or use another way to join, such as the instance's role";
@@ -54,8 +56,8 @@ texts! {
     pub(super) fn result(problem: &Problem) = "the converted provider spec is invalid: {problem}; correct it there";
     pub(super) fn other_namespace(name: &str, namespace: &str) =
         "Secret {name} is in namespace {namespace}; machinist reads that of the Machine: create a copy there";
-    pub(super) fn unseen_user_data(name: &str) = "Secret {name} is not in the input; check that its userData has \
-        neither <<BOOTSTRAP_TOKEN>> nor <<MACHINE_NAME>>, which machinist does not replace";
+    pub(super) fn unseen_user_data(name: &str) = "Secret {name} is not in the input; add its file with -f, or \
+        check that its userData has neither <<BOOTSTRAP_TOKEN>> nor <<MACHINE_NAME>>, which machinist does not replace";
     pub(super) fn no_user_data(name: &str) = "Secret {name} has no key userData; add it";
     pub(super) fn in_user_data(name: &str, text: &str) = "userData of Secret {name} has {text}";
     pub(super) fn no_keys(name: &str) = "Secret {name} has no access key (accessKeyID and secretAccessKey); \
@@ -103,6 +105,7 @@ mod tests {
             ("", UNUSED_CLASS.to_owned()),
             ("metadata.deletionTimestamp", DELETED.to_owned()),
             ("spec.providerID", UNFINISHED.to_owned()),
+            ("secretRef", NO_SECRET.to_owned()),
             ("secretRef", unseen_user_data("workers")),
             ("secretRef", no_user_data("workers")),
             ("secretRef", in_user_data("workers", BOOTSTRAP_TOKEN)),

@@ -372,10 +372,14 @@ fn secrets_get_our_keys_and_their_absence_is_reported() {
     }
     let (spec, created, notes) = run(&named, None);
     assert_eq!((spec["credentialsSecret"]["name"].as_str(), created), (Some("all-aws"), None));
-    assert_eq!((notes.unsupported, notes.lines.len()), (1, 2), "{:?}", notes.lines);
+    assert_eq!((notes.unsupported, notes.lines.len()), (2, 2), "{:?}", notes.lines);
     let (spec, _, notes) = run(&named, Some(secret(json!({"other": "x"}))));
     assert_eq!(spec.get("credentialsSecret"), None);
     assert_eq!(notes.unsupported, 2, "neither user data nor keys: {:?}", notes.lines);
+    let (spec, _, notes) = run(&class(), None);
+    assert_eq!(spec.get("userDataSecret"), None);
+    assert_eq!(notes.unsupported, 1, "no user data: {:?}", notes.lines);
+    assert!(notes.lines[0].contains("secretRef: is missing"), "{:?}", notes.lines);
     let elsewhere = with(named, &json!({"secretRef": {"namespace": "garden"}}));
     let (_, _, notes) = run(&elsewhere, None);
     assert!(notes.lines[0].contains("secretRef.namespace: Secret all is in namespace garden"));
@@ -429,7 +433,8 @@ fn what_is_not_printed_is_mentioned() {
                   kind: AWSMachineClass\napiVersion: machine.sapcloud.io/v1alpha1\nmetadata: {name: y}\n";
     let (objects, notes) = run(&[others, &class().to_string()]);
     assert!(objects.is_empty());
-    assert_eq!((notes.lines.len(), notes.unsupported), (3, 1), "{:?}", notes.lines);
+    // Two kinds, no user data, and no user of the class.
+    assert_eq!((notes.lines.len(), notes.unsupported), (4, 2), "{:?}", notes.lines);
 }
 
 #[test]
