@@ -24,6 +24,8 @@ pub(super) const TRIGGER_DELETION: &str = "not converted; \
 pub(super) const PLACEMENT_ANNOTATION: &str = "not converted; set placement in the provider spec";
 pub(super) const NO_CLUSTER: &str = "no tag kubernetes.io/cluster/NAME whose NAME is a valid label; \
     add the label machine.openshift.io/cluster-api-cluster to every template";
+pub(super) const LEFT_OUT: &str = "left out: keys under machine.sapcloud.io belong to machine-controller-manager; \
+    rename this one if it is yours";
 pub(super) const UNUSED_CLASS: &str = "no object uses this class; not printed";
 pub(super) const DELETED: &str =
     "is being deleted; not printed: machine-controller-manager must complete it first";
@@ -95,6 +97,7 @@ mod tests {
             ("nodeTemplate.virtualCapacity", VIRTUAL_CAPACITY.to_owned()),
             ("metadata.annotations", TRIGGER_DELETION.to_owned()),
             ("metadata.annotations", PLACEMENT_ANNOTATION.to_owned()),
+            ("metadata.labels", LEFT_OUT.to_owned()),
             (&format!("{field}.class.kind"), class_kind("AWSMachineClass")),
             (&format!("{field}.class.name"), no_class("workers-z1")),
             ("", unknown_kind("machine.sapcloud.io/v1alpha1", "AWSMachineClass")),

@@ -300,6 +300,10 @@ fn unsupported_fields_are_reported_with_their_path() {
             "metadata.annotations[node.machine.sapcloud.io/trigger-deletion-by-mcm]",
         ),
         (
+            json!({"spec": {"template": annotation("node.machine.sapcloud.io/preserve")}}),
+            "spec.template.metadata.annotations[node.machine.sapcloud.io/preserve]",
+        ),
+        (
             annotation("node.machine.sapcloud.io/preserve"),
             "metadata.annotations[node.machine.sapcloud.io/preserve]",
         ),
@@ -312,6 +316,72 @@ fn unsupported_fields_are_reported_with_their_path() {
     let (objects, _) =
         both(&with(deployment(), &spec(json!({"strategy": {"type": "InPlaceUpdate"}}))));
     assert_eq!(of_kind(&objects, "MachineDeployment")["spec"]["paused"], true);
+}
+
+/// A selector that matches no template any more makes the set invalid, and one that matches more its health check.
+#[test]
+fn labels_of_selectors_are_kept_everywhere() {
+    let (own, hash) = ("pool.machine.sapcloud.io/name", "machine-template-hash");
+    let labels = json!({ "labels": {own: "a", "a": "b", hash: "1"} });
+    let expressions = json!([{"key": hash, "operator": "In", "values": ["1"]}]);
+    let selector = json!({"matchLabels": {own: "a"}, "matchExpressions": expressions});
+    let spec = json!({"selector": selector, "template": {"metadata": labels}});
+    let all = [
+        class(),
+        with(machine(), &json!({"metadata": labels})),
+        with(set(), &json!({"metadata": labels, "spec": spec})),
+    ];
+    let (objects, notes) =
+        run(&all.map(|object| object.to_string()).each_ref().map(|text| &**text));
+    assert!(notes.lines.iter().all(|line| line.contains("secretRef")), "{:?}", notes.lines);
+    let (machine, set) = (of_kind(&objects, "Machine"), of_kind(&objects, "MachineSet"));
+    let expected = json!({
+        own: "a", "a": "b", "machinist.dev/template-hash": "1", "machine.openshift.io/cluster-api-cluster": "blue",
+    });
+    assert_eq!(machine["metadata"]["labels"], expected);
+    assert_eq!(set["spec"]["template"]["metadata"]["labels"], expected);
+    assert_eq!(set["metadata"]["labels"][own], "a");
+    assert_eq!(
+        set["spec"]["selector"]["matchExpressions"][0]["key"],
+        "machinist.dev/template-hash"
+    );
+    assert_eq!(set["spec"]["selector"]["matchLabels"], json!({own: "a", "a": "b"}));
+    let check = of_kind(&objects, "MachineHealthCheck");
+    assert_eq!(check["spec"]["selector"], set["spec"]["selector"]);
+}
+
+#[test]
+fn keys_of_machine_controller_manager_are_left_out_with_a_line() {
+    let key = "x.machine.sapcloud.io/y";
+    let metadata = json!({"labels": {key: "1"}, "annotations": {key: "1"}});
+    let node = json!({"spec": {"nodeTemplate": {"metadata": metadata}}});
+    let change = with(
+        json!({ "metadata": metadata, "spec": {"template": {"metadata": metadata}} }),
+        &json!({"spec": {"template": node}}),
+    );
+    let (objects, lines) = both(&with(deployment(), &change));
+    let template = "spec.template";
+    for path in [
+        "metadata",
+        &format!("{template}.metadata"),
+        &format!("{template}.spec.nodeTemplate.metadata"),
+    ] {
+        for part in ["labels", "annotations"] {
+            let start = format!("{path}.{part}[{key}]: left out");
+            assert_eq!(
+                lines.iter().filter(|line| line.starts_with(&start)).count(),
+                1,
+                "{start}: {lines:?}"
+            );
+        }
+    }
+    assert_eq!(lines.len(), 6, "{lines:?}");
+    assert!(!objects.iter().any(|object| object.to_string().contains(key)), "{objects:?}");
+    // Another domain, whose name ends alike.
+    let (objects, lines) =
+        both(&with(machine(), &json!({"metadata": {"labels": {"mymachine.sapcloud.io/y": "1"}}})));
+    assert_eq!(lines, [""; 0]);
+    assert_eq!(of_kind(&objects, "Machine")["metadata"]["labels"]["mymachine.sapcloud.io/y"], "1");
 }
 
 #[test]
