@@ -197,8 +197,8 @@ async fn a_paused_rollout_waits_and_is_not_undone() -> Result<()> {
     at.fleet.until_deployment("web", "the pause", held).await?;
     let waiting = at.rollout(&["status", "web", "--watch=false"]).await?;
     waiting.says(0, "0 out of 1 new Machines")?;
-    let waited = at.rollout(&["status", "web", "--timeout=500ms"]).await?;
-    waited.fails("timed out after 500ms: Waiting for machinedeployment \"web\"")?;
+    let waited = at.rollout(&["status", "web", "--timeout=5s"]).await?;
+    waited.fails("timed out after 5s: Waiting for machinedeployment \"web\"")?;
     let undo = at.rollout(&["undo", "web", "--to-revision=1"]).await?;
     undo.fails("run machinist rollout resume web first (there is only revision 1)")?;
     at.rollout(&["restart", "web"]).await?.fails("cannot restart paused")?;
