@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 use machinist_api::resource::MACHINE_SETS;
 use machinist_controllers::kinds::{MachineDeployment, MachineDeployments};
 use machinist_controllers::machine_deployment::revision::{Revision, revisions};
-use machinist_domain::key::ObjectKey;
+use machinist_domain::key::{ObjectKey, Uid};
 use machinist_provider::provider::Providers;
 use machinist_runtime::cache::registry::Caches;
 use machinist_runtime::cache::store::Entry;
@@ -148,9 +148,24 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    pub(super) fn get(&self) -> anyhow::Result<Arc<MachineDeployment>> {
-        present(self.cache.get(&self.key), &self.key)
+    /// The deployment as it is now. `uid` is that of the first answer, and empty before it.
+    pub(super) fn get(&self, uid: &mut Option<Uid>) -> anyhow::Result<Arc<MachineDeployment>> {
+        same(self.cache.get(&self.key), &self.key, uid)
     }
+}
+
+/// Fails if it is another object of this name, or none.
+pub(super) fn same(
+    entry: Option<Entry<MachineDeployment>>,
+    key: &ObjectKey,
+    uid: &mut Option<Uid>,
+) -> anyhow::Result<Arc<MachineDeployment>> {
+    let current = entry.as_ref().map(|entry| entry.meta().uid.clone());
+    if uid.is_some() && *uid != current {
+        bail!(messages::deleted(&key.name));
+    }
+    *uid = current;
+    present(entry, key)
 }
 
 fn present(

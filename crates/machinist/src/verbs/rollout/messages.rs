@@ -9,6 +9,8 @@ use super::undo::Refusal;
 
 pub(super) const NOT_A_DEPLOYMENT: &str = "must be NAME, machinedeployment/NAME or md/NAME";
 pub(super) const NOT_OBSERVED: &str = "Waiting for machinedeployment spec update to be observed...";
+pub(super) const NOT_ANSWERED: &str =
+    "the API server has not answered the list of MachineDeployments";
 pub(super) const CHANGED_MEANWHILE: &str = "it was changed by others at the same time; try again";
 
 texts! {
@@ -149,6 +151,7 @@ mod tests {
             not_found(name, "machines"),
             undecodable(name, "spec.replicas: invalid type: string \"x\", expected a whole number"),
             cannot("list", "MachineSets"),
+            timed_out(Duration::from_secs(1), NOT_ANSWERED),
             text(CHANGED_MEANWHILE),
             deadline_exceeded(name, "No progress for 600s; the rollout goes on. Revision 2: …"),
             refused(name, "spec.replicas must not be negative (got -1)"),

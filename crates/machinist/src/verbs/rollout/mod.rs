@@ -89,18 +89,10 @@ async fn wait(
     let mut refused: Option<(Instant, String)> = None;
     let watched = within(deadline, target.watch()).await;
     let watched = watched
-        .unwrap_or_else(|| Err(anyhow!(messages::timed_out(timeout, messages::NOT_OBSERVED))))?;
+        .unwrap_or_else(|| Err(anyhow!(messages::timed_out(timeout, messages::NOT_ANSWERED))))?;
     let mut uid = None;
     loop {
-        let deployment = match (watched.get(), &uid) {
-            (Ok(deployment), _) => deployment,
-            (Err(_), Some(_)) => bail!(messages::deleted(&arguments.deployment.name)),
-            (Err(error), None) => return Err(error),
-        };
-        if uid.get_or_insert_with(|| deployment.meta.uid.clone()) != &deployment.meta.uid {
-            bail!(messages::deleted(&arguments.deployment.name));
-        }
-        let status = assess(&deployment, revision);
+        let status = assess(&*watched.get(&mut uid)?, revision);
         match status.state {
             State::Failed => bail!(status.line),
             State::Complete => return Ok(progress.show(&status)?),
@@ -211,3 +203,6 @@ fn restart_patch(now: Timestamp) -> Value {
     let annotations = json!({ANNOTATION_RESTARTED_AT: now.to_string()});
     json!({"spec": {"template": {"metadata": {"annotations": annotations}}}})
 }
+
+#[cfg(test)]
+mod tests;
