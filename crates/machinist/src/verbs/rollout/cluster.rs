@@ -23,7 +23,7 @@ use machinist_runtime::writer::{Gateway, Guard, Part, Writer};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use super::arguments::RolloutArguments;
+use super::arguments::{DryRun, RolloutArguments};
 use super::messages;
 use crate::exit::Usage;
 
@@ -37,11 +37,8 @@ pub(super) struct Target {
     cluster: Cluster,
     session: Session,
     caches: Caches,
-    gateway: Gateways,
+    metrics: Arc<Metrics>,
 }
-
-/// One that writes and one that does not.
-type Gateways = [Arc<Gateway>; 2];
 
 /// What a change does: the patch, and the text that reports it.
 pub(super) struct Decision {
@@ -65,15 +62,22 @@ impl Target {
         let cluster = Cluster::new(choice.control, &timings).context("cluster")?;
         let metrics = Arc::new(Metrics::default());
         let clock: SharedClock = Arc::new(SystemClock);
-        let gateway = [false, true]
-            .map(|dry| Arc::new(Gateway::new(dry, timings.cloud_call, Arc::clone(&metrics))));
         Ok(Self {
             key,
             session: cluster.session(UserAgent::of(PARTY)),
-            caches: Caches::new(clock, timings, metrics, Tasks::default()),
+            caches: Caches::new(clock, timings, Arc::clone(&metrics), Tasks::default()),
             cluster,
-            gateway,
+            metrics,
         })
+    }
+
+    fn gateway(&self, dry_run: DryRun) -> Gateway {
+        let (limit, metrics) = (Timings::default().cloud_call, Arc::clone(&self.metrics));
+        match dry_run {
+            DryRun::None => Gateway::new(false, limit, metrics),
+            DryRun::Client => Gateway::new(true, limit, metrics),
+            DryRun::Server => Gateway::server_dry_run(limit, metrics),
+        }
     }
 
     fn cache(&self) -> Arc<Cache<MachineDeployments>> {
@@ -114,11 +118,11 @@ impl Target {
     /// Patches the deployment as `decide` says, with a precondition on the version that it was given.
     pub(super) async fn change(
         &self,
-        dry_run: bool,
+        dry_run: DryRun,
         decide: impl AsyncFn(&MachineDeployment) -> anyhow::Result<Decision>,
     ) -> anyhow::Result<String> {
         let cache = self.cache();
-        let gateway = Arc::clone(&self.gateway[usize::from(dry_run)]);
+        let gateway = Arc::new(self.gateway(dry_run));
         let writer = Writer::new(gateway, self.session.clone(), PARTY, Leadership::NotNeeded);
         for _ in 0..ATTEMPTS {
             let deployment = self.read().await?;

@@ -24,7 +24,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use self::arguments::{
-    Deployment, HistoryArguments, RolloutArguments, RolloutCommand, StatusArguments, UndoArguments,
+    Deployment, DryRun, HistoryArguments, RolloutArguments, RolloutCommand, StatusArguments,
+    UndoArguments,
 };
 use self::cluster::{Decision, Target};
 use self::history::Shown;
@@ -156,10 +157,10 @@ async fn undo(common: &RolloutArguments, arguments: &UndoArguments) -> anyhow::R
         Ok(match rollback(web, to)? {
             None => Decision { patch: None, text: messages::skipped(name, to.number) },
             Some((changes, patch)) => {
-                let text = if *dry_run {
-                    messages::would_roll_back(name, to.number)
-                } else {
-                    messages::rolled_back(name, to.number)
+                let text = match dry_run {
+                    DryRun::None => messages::rolled_back(name, to.number),
+                    DryRun::Client => messages::would_roll_back(name, to.number),
+                    DryRun::Server => messages::checked_roll_back(name, to.number),
                 };
                 let text = format!("{text}\n{}", history::diff(&changes));
                 Decision { patch: Some(patch), text: text.trim_end().to_owned() }
@@ -176,7 +177,7 @@ async fn switch(
     decide: impl Fn(&MachineDeployment) -> anyhow::Result<Decision>,
 ) -> anyhow::Result<()> {
     let target = Target::new(common, name).await?;
-    let text = target.change(false, async |web: &MachineDeployment| decide(web)).await?;
+    let text = target.change(DryRun::None, async |web: &MachineDeployment| decide(web)).await?;
     Ok(super::print(&Printable::lines(&format!("{text}\n")))?)
 }
 

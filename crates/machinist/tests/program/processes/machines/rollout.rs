@@ -144,6 +144,8 @@ async fn a_rollout_is_watched_undone_and_restarted() -> Result<()> {
     // Back, and what was planned first is not done.
     let dry = at.rollout(&["undo", "web", "--dry-run"]).await?;
     dry.says(0, "would be rolled back to revision 1 (dry run)")?;
+    let checked = at.rollout(&["undo", "md", "web", "--dry-run=server"]).await?;
+    checked.says(0, "would be rolled back to revision 1 (server dry run)")?;
     ensure!(at.instance_type("web").await? == "sim.medium", "a dry run wrote");
     let undone = at.rollout(&["undo", "web"]).await?;
     undone.says(0, "machinedeployment.machine.openshift.io/web rolled back to revision 1\n")?;
