@@ -41,6 +41,8 @@ pub(super) const MACHINE_NAME: &str = "<<MACHINE_NAME>>: machinist does not repl
     read the name from the instance's tag Name or its metadata";
 
 texts! {
+    pub(super) fn duplicate(earlier: &str) =
+        "is also at {earlier}; the later one is used: remove one of them";
     pub(super) fn not_a_duration(got: &str) = "must be a duration such as 10m (got {got:?})";
     pub(super) fn strategy(got: &str) =
         "must be RollingUpdate, Recreate or InPlaceUpdate (got {got:?})";
@@ -92,6 +94,7 @@ mod tests {
             ("spec.autoPreserveFailedMachineMax", PRESERVE.to_owned()),
             (&format!("{field}.maxEvictRetries"), EVICTIONS.to_owned()),
             (&format!("{field}.drainTimeout"), not_a_duration("soon")),
+            ("", duplicate("workers.yaml:1")),
             ("spec.rollbackTo", ROLLBACK.to_owned()),
             (&format!("{field}.nodeTemplate.spec.podCIDR"), NODE_SPEC.to_owned()),
             ("nodeTemplate.virtualCapacity", VIRTUAL_CAPACITY.to_owned()),

@@ -137,6 +137,7 @@ fn fields_of_a_deployment() {
         (json!({"spec": {"replicas": 3}}), "/spec/replicas", json!(3)),
         (json!({"spec": {"paused": true}}), "/spec/paused", json!(true)),
         (json!({"spec": {"minReadySeconds": 9}}), "/spec/minReadySeconds", json!(9)),
+        (json!({}), "/spec/revisionHistoryLimit", json!(i32::MAX)),
         (json!({"spec": {"revisionHistoryLimit": 0}}), "/spec/revisionHistoryLimit", json!(0)),
         (
             json!({"spec": {"progressDeadlineSeconds": 9}}),
@@ -304,6 +305,10 @@ fn unsupported_fields_are_reported_with_their_path() {
             "spec.template.metadata.annotations[node.machine.sapcloud.io/preserve]",
         ),
         (
+            annotation("node.machine.sapcloud.io/effective-creation-timeout"),
+            "metadata.annotations[node.machine.sapcloud.io/effective-creation-timeout]",
+        ),
+        (
             annotation("node.machine.sapcloud.io/preserve"),
             "metadata.annotations[node.machine.sapcloud.io/preserve]",
         ),
@@ -382,6 +387,30 @@ fn keys_of_machine_controller_manager_are_left_out_with_a_line() {
         both(&with(machine(), &json!({"metadata": {"labels": {"mymachine.sapcloud.io/y": "1"}}})));
     assert_eq!(lines, [""; 0]);
     assert_eq!(of_kind(&objects, "Machine")["metadata"]["labels"]["mymachine.sapcloud.io/y"], "1");
+}
+
+#[test]
+fn objects_of_the_same_name_are_reported_and_the_later_one_is_used() {
+    let other = with(class(), &json!({"providerSpec": {"machineType": "m7i.large"}}));
+    let elsewhere = with(class(), &json!({"metadata": {"namespace": "other"}}));
+    let secret =
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "c", "namespace": "ns"}});
+    let all = [class(), other, elsewhere, secret.clone(), secret, machine(), machine()];
+    let texts = all.map(|object| object.to_string());
+    let (objects, notes) = run(&texts.each_ref().map(|text| &**text));
+    let machine = objects.iter().rfind(|object| object["kind"] == "Machine").unwrap();
+    assert_eq!(machine["spec"]["providerSpec"]["value"]["instanceType"], "m7i.large");
+    let lines: Vec<_> = notes.lines.iter().filter(|line| line.contains("is also at")).collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    let starts = [
+        "f1:1: MachineClass ns/c: is also at f0:1;",
+        "f4:1: Secret ns/c: is also at f3:1;",
+        "f6:1: Machine ns/m: is also at f5:1;",
+    ];
+    for (line, start) in lines.iter().zip(starts) {
+        assert!(line.starts_with(start), "{lines:?}");
+    }
+    assert!(notes.unsupported >= 3, "each needs an action");
 }
 
 #[test]

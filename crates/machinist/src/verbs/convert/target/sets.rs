@@ -6,16 +6,19 @@ use machinist_api::machine_deployment::{
 use machinist_api::machine_set::MachineSetSpec;
 use machinist_api::names::ANNOTATION_CREATION_TIMEOUT;
 use machinist_api::parts::LabelSelector;
-use machinist_provider::fields::Finding;
+use machinist_provider::fields::{Finding, Level};
 use serde_json::{Value, json};
 
 use super::class::Translation;
 use super::metadata::{self, EFFECTIVE_TIMEOUT, Pairs, Selected};
 use super::{Classes, health_check, object, template};
+use crate::verbs::convert::messages;
 use crate::verbs::convert::source::{self, Strategy, StrategyKind, read_timeout};
 
 const CLASS: &str = "spec.template.spec.class.name";
 const DEPLOYMENT: &str = "MachineDeployment";
+/// Without a limit, machine-controller-manager keeps all old MachineSets.
+const ALL: i32 = i32::MAX;
 
 pub(super) fn set(
     source: &source::Set,
@@ -52,10 +55,9 @@ pub(super) fn deployment(
     let namespace = source.metadata.namespace.as_deref();
     let class = classes.find(namespace, &set.template.spec.class, CLASS, findings)?;
     let mut template = template::template(&set.template, class, selected, findings);
-    let timeout = source.metadata.annotations.get(EFFECTIVE_TIMEOUT);
-    if let (Some(timeout), Some(metadata)) =
-        (timeout.and_then(|text| read_timeout(text)), &mut template.metadata)
-        && let Some(annotations) = &mut metadata.annotations
+    if let Some(timeout) = effective_timeout(&source.metadata, findings)
+        && let Some(annotations) =
+            template.metadata.as_mut().and_then(|metadata| metadata.annotations.as_mut())
     {
         annotations.insert(ANNOTATION_CREATION_TIMEOUT.to_owned(), timeout);
     }
@@ -67,7 +69,7 @@ pub(super) fn deployment(
             .then_some(true),
         progress_deadline_seconds: source.progress_deadline_seconds,
         replicas: Some(set.replicas),
-        revision_history_limit: source.revision_history_limit,
+        revision_history_limit: Some(source.revision_history_limit.unwrap_or(ALL)),
         selector: Some(selector.clone()),
         strategy: Some(strategy(&source.strategy)),
         template: Some(template),
@@ -76,6 +78,17 @@ pub(super) fn deployment(
     let mut objects = vec![object(DEPLOYMENT, &metadata, &serde_json::to_value(spec).ok()?)];
     objects.extend(health_check::of(&source.metadata, set, &selector));
     Some(objects)
+}
+
+fn effective_timeout(source: &source::Metadata, findings: &mut Vec<Finding>) -> Option<String> {
+    let text = source.annotations.get(EFFECTIVE_TIMEOUT)?;
+    let timeout = read_timeout(text);
+    if timeout.is_none() {
+        let path = format!("metadata.annotations[{EFFECTIVE_TIMEOUT}]");
+        let text = messages::not_a_duration(text);
+        findings.push(Finding { level: Level::Unsupported, path, text });
+    }
+    timeout
 }
 
 fn object_metadata(
