@@ -7,8 +7,14 @@ use machinist_api::machine_set::MachineSet;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::terminal::tests::{HOSTILE, assert_harmless};
 
 const EXAMPLE: &str = include_str!("samples/aws.yaml");
+
+fn text(inputs: &[Input], output: ManifestFormat) -> (String, Notes) {
+    let (documents, notes) = convert(inputs, output).unwrap();
+    (documents.iter().map(ToString::to_string).collect(), notes)
+}
 
 fn run(texts: &[&str]) -> (Vec<Value>, Notes) {
     let inputs: Vec<_> = texts
@@ -16,7 +22,7 @@ fn run(texts: &[&str]) -> (Vec<Value>, Notes) {
         .enumerate()
         .map(|(at, text)| Input { name: format!("f{at}"), text: (*text).to_owned() })
         .collect();
-    let (text, notes) = convert(&inputs, ManifestFormat::Json).unwrap();
+    let (text, notes) = text(&inputs, ManifestFormat::Json);
     let values = serde_json::Deserializer::from_str(&text).into_iter();
     (values.collect::<Result<_, _>>().unwrap(), notes)
 }
@@ -87,7 +93,7 @@ fn both(object: &Value) -> (Vec<Value>, Vec<String>) {
 #[test]
 fn example_of_a_worker_pool() {
     let inputs = [Input { name: "workers.yaml".to_owned(), text: EXAMPLE.to_owned() }];
-    let (text, notes) = convert(&inputs, ManifestFormat::Yaml).unwrap();
+    let (text, notes) = text(&inputs, ManifestFormat::Yaml);
     insta::assert_snapshot!("example", text);
     insta::assert_snapshot!("example_notes", notes.lines.join("\n"));
     assert_eq!(notes.invalid, 0);
@@ -537,6 +543,23 @@ fn what_is_not_printed_is_mentioned() {
 }
 
 #[test]
+fn documents_do_not_control_the_terminal_and_have_every_character() {
+    let hostile = HOSTILE.trim_end_matches('\0');
+    let machine = with(machine(), &json!({"metadata": {"annotations": {"note": hostile}}}));
+    let text = json!([class(), machine]).to_string();
+    let list = format!(r#"{{"apiVersion": "v1", "kind": "List", "items": {text}}}"#);
+    let input = [Input { name: "f".to_owned(), text: list }];
+    for output in [ManifestFormat::Json, ManifestFormat::Yaml] {
+        let (documents, notes) = convert(&input, output).unwrap();
+        assert_eq!((documents.len(), notes.invalid), (1, 0), "{:?}", notes.lines);
+        assert_harmless(&documents[0]);
+        let text = documents[0].to_string();
+        let object: Value = serde_saphyr::from_str(&text).unwrap();
+        assert_eq!(object["metadata"]["annotations"]["note"], hostile, "{text}");
+    }
+}
+
+#[test]
 fn fuzz_manifests_of_machine_controller_manager() -> anyhow::Result<()> {
     let all = json!([class(), machine(), set(), deployment()]);
     let list = json!({"apiVersion": "v1", "kind": "List", "items": all}).to_string();
@@ -544,7 +567,10 @@ fn fuzz_manifests_of_machine_controller_manager() -> anyhow::Result<()> {
         let Ok(text) = std::str::from_utf8(bytes) else { return };
         let input = [Input { name: "f".to_owned(), text: text.to_owned() }];
         for output in [ManifestFormat::Json, ManifestFormat::Yaml] {
-            assert!(convert(&input, output).is_ok());
+            for document in convert(&input, output).unwrap().0 {
+                let text = document.to_string();
+                assert!(!text.contains(|letter| is_obeyed(letter) && letter != '\n'), "{text:?}");
+            }
         }
     })
 }
