@@ -1,4 +1,4 @@
-//! Text for terminals. What clusters, clouds and files say may have control characters, which a terminal obeys, and
+//! Text for terminals. Text from clusters, clouds and files may have control characters, which control a terminal, and
 //! marks that reorder text. They are shown as in a Rust string: `\u{1b}`; in JSON they are escaped by its own rules.
 //!
 //! Everything that is printed is a [`Printable`]: clippy allows nothing else to write to stdout or stderr. Log lines
@@ -79,7 +79,7 @@ pub(crate) fn stderr_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Rows and columns of stdout, unless it is no terminal, or one that does not say it.
+/// Rows and columns of stdout; `None` if it is not a terminal, or its size is unknown.
 #[cfg(feature = "playground")]
 #[expect(clippy::disallowed_methods, reason = "nothing is written")]
 pub(crate) fn size() -> Option<[u16; 2]> {

@@ -115,7 +115,7 @@ impl Target {
         Ok(revisions(deployment, sets)?)
     }
 
-    /// Patches the deployment as `decide` says, with a precondition on the version that it was given.
+    /// Writes the patch that `decide` returns, with a precondition on the version that it was given.
     pub(super) async fn change(
         &self,
         dry_run: DryRun,
