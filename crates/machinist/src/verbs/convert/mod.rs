@@ -16,7 +16,7 @@ use self::source::Sources;
 use crate::cli::{ConvertArguments, ManifestFormat};
 use crate::exit::{self, Usage};
 use crate::manifests::input::{self, Input};
-use crate::terminal::{Printable, eprint, escape, is_obeyed};
+use crate::terminal::{Printable, controls_terminal, eprint, escape};
 
 pub(crate) fn main(arguments: &ConvertArguments) -> anyhow::Result<()> {
     let inputs = input::read(&arguments.filename).context(Usage)?;
@@ -57,7 +57,7 @@ fn document(object: &Value, output: ManifestFormat) -> anyhow::Result<Printable>
     Ok(match output {
         ManifestFormat::Json => Printable::json(&serialise(true)?),
         ManifestFormat::Yaml => match serialise(false)? {
-            text if text.contains(|letter| is_obeyed(letter) && letter != '\n') => {
+            text if text.contains(|letter| controls_terminal(letter) && letter != '\n') => {
                 Printable::json(&format!("---\n{}", serialise(true)?))
             }
             text => Printable::lines(&text),

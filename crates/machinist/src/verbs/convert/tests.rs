@@ -569,7 +569,10 @@ fn fuzz_manifests_of_machine_controller_manager() -> anyhow::Result<()> {
         for output in [ManifestFormat::Json, ManifestFormat::Yaml] {
             for document in convert(&input, output).unwrap().0 {
                 let text = document.to_string();
-                assert!(!text.contains(|letter| is_obeyed(letter) && letter != '\n'), "{text:?}");
+                assert!(
+                    !text.contains(|letter| controls_terminal(letter) && letter != '\n'),
+                    "{text:?}"
+                );
             }
         }
     })
