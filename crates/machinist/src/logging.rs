@@ -101,7 +101,7 @@ mod tests {
     use std::sync::{Arc, Mutex, PoisonError};
 
     use super::*;
-    use crate::terminal::is_obeyed;
+    use crate::terminal::controls_terminal;
     use crate::terminal::tests::HOSTILE;
 
     #[derive(Clone, Default)]
@@ -122,7 +122,7 @@ mod tests {
         fn one(&self) -> String {
             let written = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
             let line = written.strip_suffix('\n').unwrap();
-            assert!(!line.contains(is_obeyed), "{line:?}");
+            assert!(!line.contains(controls_terminal), "{line:?}");
             line.to_owned()
         }
     }

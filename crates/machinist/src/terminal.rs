@@ -1,4 +1,4 @@
-//! Text for terminals. What clusters, clouds and files say may have control characters, which a terminal obeys, and
+//! Text for terminals. Text from clusters, clouds and files may have control characters, which control a terminal, and
 //! marks that reorder text. They are shown as in a Rust string: `\u{1b}`; in JSON they are escaped by its own rules.
 //!
 //! Everything that is printed is a [`Printable`]: clippy allows nothing else to write to stdout or stderr. Log lines
@@ -79,7 +79,7 @@ pub(crate) fn stderr_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Rows and columns of stdout, unless it is no terminal, or one that does not say it.
+/// Rows and columns of stdout; `None` if it is not a terminal, or its size is unknown.
 #[cfg(feature = "playground")]
 #[expect(clippy::disallowed_methods, reason = "nothing is written")]
 pub(crate) fn size() -> Option<[u16; 2]> {
@@ -89,12 +89,12 @@ pub(crate) fn size() -> Option<[u16; 2]> {
 
 /// Text for a part of a line: line breaks and tabs are escaped, too.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_obeyed) {
+    if !text.contains(controls_terminal) {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 16);
     for letter in text.chars() {
-        if is_obeyed(letter) {
+        if controls_terminal(letter) {
             escaped.extend(letter.escape_default());
         } else {
             escaped.push(letter);
@@ -112,7 +112,7 @@ fn escape_lines(text: &str) -> String {
 pub(crate) fn escape_json(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for letter in json.chars() {
-        if is_obeyed(letter) && letter != '\n' {
+        if controls_terminal(letter) && letter != '\n' {
             escaped.extend(["\\u", &format!("{:04x}", u32::from(letter))]);
         } else {
             escaped.push(letter);
@@ -123,7 +123,7 @@ pub(crate) fn escape_json(json: &str) -> String {
 
 /// Whether a terminal acts upon it instead of showing it: controls (C0, DEL, C1), line separators, and the marks,
 /// embeddings, overrides and isolates that change the direction of text.
-pub(crate) fn is_obeyed(letter: char) -> bool {
+pub(crate) fn controls_terminal(letter: char) -> bool {
     letter.is_control()
         || matches!(
             letter,
@@ -139,15 +139,15 @@ pub(crate) mod tests {
     pub(crate) const HOSTILE: &str =
         "a\x1b[2J\x1b]0;t\x07b\u{9b}1Ac\rd\x7fe\u{202e}f\u{2066}g\u{85}h\ti\nj\0";
 
-    /// Asserts that a terminal shows this text, which has the hostile one in it, and obeys none of it.
+    /// Asserts that a terminal shows this text, which has the hostile one in it, and is not controlled by it.
     pub(crate) fn assert_harmless(text: &Printable) {
         let Printable(text) = text;
-        assert!(!text.contains(|letter| is_obeyed(letter) && letter != '\n'), "{text:?}");
+        assert!(!text.contains(|letter| controls_terminal(letter) && letter != '\n'), "{text:?}");
         assert!(text.contains("[2J"), "the text is missing: {text:?}");
     }
 
     #[test]
-    fn what_a_terminal_would_obey_is_shown() {
+    fn characters_that_control_a_terminal_are_shown() {
         assert_eq!(
             escape(HOSTILE),
             r"a\u{1b}[2J\u{1b}]0;t\u{7}b\u{9b}1Ac\rd\u{7f}e\u{202e}f\u{2066}g\u{85}h\ti\nj\u{0}"
@@ -184,7 +184,10 @@ pub(crate) mod tests {
     fn json_stays_the_same() {
         let value = serde_json::json!([{"message": HOSTILE, HOSTILE: 1}]);
         let escaped = escape_json(&serde_json::to_string_pretty(&value).unwrap());
-        assert!(!escaped.contains(|letter| is_obeyed(letter) && letter != '\n'), "{escaped:?}");
+        assert!(
+            !escaped.contains(|letter| controls_terminal(letter) && letter != '\n'),
+            "{escaped:?}"
+        );
         assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
     }
 }

@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::terminal::{Printable, is_obeyed};
+use crate::terminal::{Printable, controls_terminal};
 
 /// How to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -35,7 +35,9 @@ fn rendered<T: Serialize + ?Sized>(
         Format::Json => json(values)?,
         // JSON is YAML, too, and can escape what YAML would print as it is.
         Format::Yaml => match serde_saphyr::to_string(&values)? {
-            text if text.contains(|letter| is_obeyed(letter) && letter != '\n') => json(values)?,
+            text if text.contains(|letter| controls_terminal(letter) && letter != '\n') => {
+                json(values)?
+            }
             text => Printable::lines(&text),
         },
     })

@@ -67,8 +67,8 @@ mod tests {
     fn cells_do_not_control_the_terminal() {
         let rows = vec![vec![HOSTILE.to_owned(), cut(HOSTILE, 400)]];
         let table = table(&[HEADING, HEADING], rows);
-        let obeyed = |line: &str| line.contains(crate::terminal::is_obeyed);
-        assert!(table.lines().count() == 2 && !table.lines().any(obeyed), "{table:?}");
+        let controls = |line: &str| line.contains(crate::terminal::controls_terminal);
+        assert!(table.lines().count() == 2 && !table.lines().any(controls), "{table:?}");
         assert!(cut(HOSTILE, 20).chars().count() <= 20);
     }
 

@@ -59,18 +59,26 @@ async fn an_api_server_accepts_every_object_and_every_field() -> Result<()> {
 async fn files_are_read_together_and_a_complete_conversion_is_exit_0() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let class = "apiVersion: machine.sapcloud.io/v1alpha1\nkind: MachineClass\nmetadata: {name: c}\nprovider: AWS\n\
-                 providerSpec: {ami: ami-0123456789abcdef0, machineType: m6i.large, region: eu-west-1,\n  \
+                 secretRef: {name: u}\nproviderSpec: {ami: ami-0123456789abcdef0,\n  \
+                 machineType: m6i.large, region: eu-west-1,\n  \
                  tags: {kubernetes.io/cluster/blue: '1'}}\n";
     let set = "apiVersion: machine.sapcloud.io/v1alpha1\nkind: MachineSet\nmetadata: {name: s}\n\
                spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}},\n  \
                spec: {class: {kind: MachineClass, name: c}}}}\n";
     std::fs::write(folder.path().join("class.yaml"), class)?;
     let path = folder.path().to_str().context("path")?;
+    // Without the Secret, as in git, nothing is known about placeholders in user data.
+    let output = machinist(&["convert", "-f", "-", "-f", path], set).await?;
+    let errors = text(&output.stderr)?;
+    ensure!(output.status.code() == Some(1) && errors.contains("<<BOOTSTRAP_TOKEN>>"), "{errors}");
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: u}\n\
+                  stringData: {userData: '#!/bin/sh', accessKeyID: a, secretAccessKey: b}\n";
+    std::fs::write(folder.path().join("secret.yaml"), secret)?;
     let output = machinist(&["convert", "-f", "-", "-f", path], set).await?;
     ensure!(output.status.code() == Some(0), "{}", text(&output.stderr)?);
     let objects: Vec<Value> = serde_saphyr::from_multiple(text(&output.stdout)?)?;
     let kinds: Vec<_> = objects.iter().map(|object| &object["kind"]).collect();
-    assert_eq!(kinds, ["MachineSet", "MachineHealthCheck"]);
+    assert_eq!(kinds, ["Secret", "MachineSet", "MachineHealthCheck"]);
     assert!(output.stderr.is_empty(), "{}", text(&output.stderr)?);
     Ok(())
 }

@@ -25,6 +25,7 @@ use machinist_domain::meta::Meta;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch as signal};
 
+pub use self::decode::Undecodable;
 use self::index::Index;
 use self::kind::Kind;
 use self::store::{Entry, Store};

@@ -82,8 +82,8 @@ impl Registration {
         }
     }
 
-    /// Adds a part of the controller for kinds that do not have to be served. It starts when they are, with the same
-    /// Lease; until then, it is not mentioned and does not affect readiness.
+    /// Adds a part of the controller for kinds that do not have to be served. It starts when they are and may be listed,
+    /// with the same Lease; until then, it is not mentioned in readiness and does not affect it.
     #[must_use]
     pub fn with_optional<C: Controller>(
         self,
@@ -136,7 +136,8 @@ async fn run<C: Controller>(build: impl FnOnce(&Arc<Shared>) -> C, start: Start,
     driver.run(stop).await;
 }
 
-/// Watches the CustomResourceDefinition, or polls the resource if that is not allowed.
+/// Watches the CustomResourceDefinition, or polls the resource if that is not allowed. An optional part also waits for
+/// the right to the objects: the cache of a kind that may not be listed would keep the process unready.
 async fn wait_served(shared: &Shared, controller: &'static str, resource: Resource, need: Need) {
     let waits = |what| {
         if need == Need::Required {
@@ -155,43 +156,51 @@ async fn wait_served(shared: &Shared, controller: &'static str, resource: Resour
         }
     });
     let mut attempts = 0;
-    let mut told = need == Need::Required; // then readiness says it
-    while definitions.get(&name).is_none() {
-        if definitions.state().synced {
+    let mut warned = need == Need::Required; // readiness reports it
+    loop {
+        let synced = definitions.state().synced;
+        let defined = definitions.get(&name).is_some();
+        if defined && need == Need::Required {
+            return;
+        }
+        if synced && !defined {
             if need == Need::Required {
                 tracing::warn!(resource = crd, "waiting for the CustomResourceDefinition");
             }
             waits(Waiting::Missing(resource));
             news.notified().await;
-        } else {
-            let answered = match list_one(shared, resource).await {
-                Ok(()) => return,
-                Err(error) if error.is_forbidden() => {
-                    if !std::mem::replace(&mut told, true) {
-                        tracing::warn!(
-                            controller,
-                            resource = crd,
-                            %error,
-                            "not allowed to list; objects of this kind are ignored"
-                        );
-                    }
-                    waits(Waiting::Forbidden(resource, error));
-                    true
-                }
-                Err(error) if error.code() == Some(404) => {
-                    waits(Waiting::Missing(resource));
-                    true
-                }
-                Err(_) => false,
-            };
-            attempts += 1;
-            let pause: Duration = match need {
-                // It may never be served.
-                Need::Optional if answered => shared.timings.sync_period,
-                _ => shared.timings.reconnect.delay(attempts, fastrand::f64()),
-            };
-            drop(tokio::time::timeout(pause, definitions.wait_synced()).await);
+            continue;
         }
+        let is_final = match list_one(shared, resource).await {
+            Ok(()) => return,
+            Err(error) if error.is_forbidden() => {
+                if !std::mem::replace(&mut warned, true) {
+                    tracing::warn!(
+                        controller,
+                        resource = crd,
+                        %error,
+                        "not allowed to list; objects of this kind are ignored"
+                    );
+                }
+                waits(Waiting::Forbidden(resource, error));
+                true
+            }
+            Err(error) if error.code() == Some(404) => {
+                waits(Waiting::Missing(resource));
+                // A new kind is served a moment after its definition is stored.
+                !defined
+            }
+            Err(_) => false,
+        };
+        attempts += 1;
+        let pause: Duration = match need {
+            // It may never be served or allowed.
+            Need::Optional if is_final => shared.timings.sync_period,
+            _ => shared.timings.reconnect.delay(attempts, fastrand::f64()),
+        };
+        let change =
+            async { if synced { news.notified().await } else { definitions.wait_synced().await } };
+        drop(tokio::time::timeout(pause, change).await);
     }
 }
 

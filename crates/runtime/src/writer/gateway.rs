@@ -1,6 +1,6 @@
 //! Sends writes; nothing else calls [`Session::exchange`] with a body, except for reviews, which store nothing. Nothing
-//! is sent without the lease (if one is needed) nor in a dry run; no write outlasts the lease; every write leaves one
-//! audit line.
+//! is sent without the lease (if one is needed) nor in a dry run, unless the API server is to check the write; no write
+//! outlasts the lease; every write leaves one audit line.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -88,6 +88,8 @@ impl<'a> Write<'a> {
 #[derive(Debug)]
 pub struct Gateway {
     pub(super) dry_run: bool,
+    /// In a dry run: whether the API server checks writes.
+    checked: bool,
     pub(super) cloud_limit: Duration,
     pub(super) metrics: Arc<Metrics>,
 }
@@ -95,7 +97,12 @@ pub struct Gateway {
 impl Gateway {
     /// A gateway; in a dry run it sends nothing. `cloud_limit` bounds calls that change a cloud.
     pub fn new(dry_run: bool, cloud_limit: Duration, metrics: Arc<Metrics>) -> Self {
-        Self { dry_run, cloud_limit, metrics }
+        Self { dry_run, checked: false, cloud_limit, metrics }
+    }
+
+    /// A gateway for a dry run in which the API server checks writes, admission included, and stores none.
+    pub fn server_dry_run(cloud_limit: Duration, metrics: Arc<Metrics>) -> Self {
+        Self { dry_run: true, checked: true, cloud_limit, metrics }
     }
 
     pub(crate) async fn send(
@@ -140,11 +147,14 @@ impl Gateway {
         leadership: &Leadership,
         write: &Write<'_>,
     ) -> Result<Option<Bytes>, WriteError> {
-        if self.dry_run {
+        if self.dry_run && !self.checked {
             return Ok(None);
         }
         let limit = session.request_timeout();
-        let (method, path, content_type) = write.request();
+        let (method, mut path, content_type) = write.request();
+        if self.dry_run {
+            path.push_str("?dryRun=All");
+        }
         // The lease is checked directly before the request: the process may have been suspended since `decide`.
         let timeout = leadership.time_left(limit).ok_or(WriteError::NotLeader(party))?;
         let sending = leadership.sending();
@@ -153,7 +163,8 @@ impl Gateway {
         if answer.as_ref().err().is_none_or(|error| !error.may_have_happened()) {
             sending.answered();
         }
-        Ok(Some(answer?))
+        // The answer to a dry run has an object that is not stored.
+        Ok(Some(answer?).filter(|_| !self.dry_run))
     }
 }
 

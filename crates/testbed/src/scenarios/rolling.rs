@@ -166,7 +166,7 @@ async fn is_settled(world: &World, set: &str) -> Result<()> {
     };
     ensure!(all.len() == SIZE && all.iter().all(is_new), "there are {names:?}");
     let status = world.sets().get(set).await?.data["status"].clone();
-    ensure!(status["readyReplicas"] == json!(SIZE), "{set} says {status}");
+    ensure!(status["readyReplicas"] == json!(SIZE), "the status of {set} is {status}");
     let cloud = scaling::cloud(world)?;
     machines::ensure_linked(world, &scaling::instances(cloud), SIZE).await?;
     ensure!(cloud.live() == SIZE, "the cloud has {} instances", cloud.live());

@@ -37,19 +37,23 @@ pub struct Extremes {
     pub most_sets: usize,
 }
 
+/// The objects that exist, as a watch has reported them, with their resourceVersions.
+type Seen = BTreeMap<String, u64>;
+
 #[derive(Debug, Default)]
 struct History {
     /// With the resourceVersion.
     changes: Vec<(u64, Change)>,
-    /// Machines that exist, as the watch has reported them.
-    machines: BTreeSet<String>,
+    machines: Seen,
+    nodes: Seen,
     broken: Option<String>,
 }
 
 #[derive(Debug, Clone)]
 enum Change {
     Machine(String, Option<State>),
-    Node(String, bool),
+    /// Whether it is ready.
+    Node(String, Option<bool>),
 }
 
 #[derive(Debug, Clone)]
@@ -69,8 +73,9 @@ impl Observer {
             let state = State { alive: is_alive(machine), node, owner };
             Change::Machine(machine.name_any(), exists.then_some(state))
         };
-        let nodes =
-            |node: &Node, exists: bool| Change::Node(node.name_any(), exists && is_ready(node));
+        let nodes = |node: &Node, exists: bool| {
+            Change::Node(node.name_any(), exists.then(|| is_ready(node)))
+        };
         let watches = vec![
             follow(&history, world.machines(), machines).await?,
             follow(&history, world.nodes(), nodes).await?,
@@ -80,16 +85,17 @@ impl Observer {
 
     pub async fn stop(self, world: &World) -> Result<Extremes> {
         let check = || async {
-            let machines = world.machines().list(&ListParams::default()).await?;
-            let machines: BTreeSet<_> = machines.iter().map(ResourceExt::name_any).collect();
+            let machines = Live::list(&world.machines()).await?;
+            let nodes = Live::list(&world.nodes()).await?;
             let history = self.history.lock();
             if let Some(error) = &history.broken {
                 bail!("{error}");
             }
-            ensure!(history.machines == machines, "{:?}, not {machines:?}", history.machines);
-            Ok(())
+            machines.ensure_seen(&history.machines)?;
+            // The watch of Nodes may be behind that of Machines: their Nodes would count as not ready.
+            nodes.ensure_seen(&history.nodes)
         };
-        world.eventually("the watch has seen the Machines that are left", check).await?;
+        world.eventually("the watches to have seen what is left", check).await?;
         let changes = std::mem::take(&mut self.history.lock().changes);
         Ok(replay(changes))
     }
@@ -101,19 +107,55 @@ impl Drop for Observer {
     }
 }
 
-impl History {
-    fn add(&mut self, version: u64, change: Change) {
-        match &change {
-            Change::Machine(name, Some(_)) => {
-                self.machines.insert(name.clone());
-            }
-            Change::Machine(name, None) => {
-                self.machines.remove(name);
-            }
-            Change::Node(..) => {}
-        }
-        self.changes.push((version, change));
+/// What a list has, with resourceVersions.
+struct Live {
+    objects: Seen,
+    version: u64,
+}
+
+impl Live {
+    async fn list<K>(api: &Api<K>) -> Result<Self>
+    where
+        K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
+    {
+        let list = api.list(&ListParams::default()).await?;
+        let version = list.metadata.resource_version.as_deref().context("the version of a list")?;
+        let objects = list.items.iter().map(|one| Ok((one.name_any(), version_of(one)?)));
+        Ok(Self { version: version.parse()?, objects: objects.collect::<Result<_>>()? })
     }
+
+    /// Later changes may have been seen, too: other tests have Nodes on the same API server.
+    fn ensure_seen(&self, seen: &Seen) -> Result<()> {
+        for (name, version) in &self.objects {
+            ensure!(seen.get(name) >= Some(version), "{name}: {:?}, not {version}", seen.get(name));
+        }
+        for (name, version) in seen {
+            let exists = self.objects.contains_key(name) || *version > self.version;
+            ensure!(exists, "the deletion of {name} has not been seen");
+        }
+        Ok(())
+    }
+}
+
+impl History {
+    /// `order` is 0 for what was there at the start, else the version.
+    fn add(&mut self, order: u64, version: u64, change: Change) {
+        let (seen, name, exists) = match &change {
+            Change::Machine(name, state) => (&mut self.machines, name, state.is_some()),
+            Change::Node(name, ready) => (&mut self.nodes, name, ready.is_some()),
+        };
+        if exists {
+            seen.insert(name.clone(), version);
+        } else {
+            seen.remove(name);
+        }
+        self.changes.push((order, change));
+    }
+}
+
+fn version_of(object: &impl Resource) -> Result<u64> {
+    let version = object.meta().resource_version.as_deref();
+    Ok(version.context("a resourceVersion")?.parse()?)
 }
 
 async fn follow<K>(
@@ -127,7 +169,7 @@ where
     let list = api.list(&ListParams::default()).await?;
     let from = list.metadata.resource_version.clone().context("the version of a list")?;
     for object in &list.items {
-        history.lock().add(0, change(object, true));
+        history.lock().add(0, version_of(object)?, change(object, true));
     }
     let history = Arc::clone(history);
     Ok(tokio::spawn(async move {
@@ -161,8 +203,9 @@ where
                 }
                 WatchEvent::Error(status) => bail!("{status}"),
             };
-            version = object.resource_version().context("a resourceVersion")?;
-            history.lock().add(version.parse()?, change(&object, exists));
+            let at = version_of(&object)?;
+            version = at.to_string();
+            history.lock().add(at, at, change(&object, exists));
         }
     }
 }
@@ -181,8 +224,8 @@ fn replay(mut changes: Vec<(u64, Change)>) -> Extremes {
             match change.clone() {
                 Change::Machine(name, Some(state)) => _ = machines.insert(name, state),
                 Change::Machine(name, None) => _ = machines.remove(&name),
-                Change::Node(name, true) => _ = ready_nodes.insert(name),
-                Change::Node(name, false) => _ = ready_nodes.remove(&name),
+                Change::Node(name, Some(true)) => _ = ready_nodes.insert(name),
+                Change::Node(name, _) => _ = ready_nodes.remove(&name),
             }
         }
         let owners: BTreeSet<_> =
@@ -205,7 +248,22 @@ mod tests {
     }
 
     fn node(name: &str, ready: bool) -> Change {
-        Change::Node(name.to_owned(), ready)
+        Change::Node(name.to_owned(), Some(ready))
+    }
+
+    #[test]
+    fn a_watch_that_is_behind_is_waited_for() {
+        let live = Live { objects: Seen::from([("a".to_owned(), 5)]), version: 7 };
+        let mut history = History::default();
+        let mut seen = |version, change| {
+            history.add(version, version, change);
+            live.ensure_seen(&history.nodes).is_ok()
+        };
+        assert!(!seen(4, node("a", false)), "it has become ready since");
+        assert!(seen(5, node("a", true)));
+        assert!(!seen(6, node("b", true)), "it is gone since");
+        assert!(seen(7, Change::Node("b".to_owned(), None)));
+        assert!(seen(8, node("c", true)), "it is newer than the list");
     }
 
     #[test]

@@ -24,12 +24,16 @@ pub(super) const TRIGGER_DELETION: &str = "not converted; \
 pub(super) const PLACEMENT_ANNOTATION: &str = "not converted; set placement in the provider spec";
 pub(super) const NO_CLUSTER: &str = "no tag kubernetes.io/cluster/NAME whose NAME is a valid label; \
     add the label machine.openshift.io/cluster-api-cluster to every template";
+pub(super) const LEFT_OUT: &str = "left out: keys under machine.sapcloud.io belong to machine-controller-manager; \
+    rename this one if it is yours";
 pub(super) const UNUSED_CLASS: &str = "no object uses this class; not printed";
 pub(super) const DELETED: &str =
     "is being deleted; not printed: machine-controller-manager must complete it first";
 pub(super) const UNFINISHED: &str = "no instance is recorded; not printed: \
     let machine-controller-manager complete the creation, or delete the Machine there";
 
+pub(super) const NO_SECRET: &str = "is missing: an instance without user data boots and does not join; \
+    set userDataSecret in every provider spec of this class";
 pub(super) const BOOTSTRAP_TOKEN: &str = "<<BOOTSTRAP_TOKEN>>: machinist creates no bootstrap tokens; \
     insert a token with a long lifetime, \
     or use another way to join, such as the instance's role";
@@ -37,6 +41,8 @@ pub(super) const MACHINE_NAME: &str = "<<MACHINE_NAME>>: machinist does not repl
     read the name from the instance's tag Name or its metadata";
 
 texts! {
+    pub(super) fn duplicate(earlier: &str) =
+        "is also at {earlier}; the later one is used: remove one of them";
     pub(super) fn not_a_duration(got: &str) = "must be a duration such as 10m (got {got:?})";
     pub(super) fn strategy(got: &str) =
         "must be RollingUpdate, Recreate or InPlaceUpdate (got {got:?})";
@@ -54,8 +60,8 @@ texts! {
     pub(super) fn result(problem: &Problem) = "the converted provider spec is invalid: {problem}; correct it in the output";
     pub(super) fn other_namespace(name: &str, namespace: &str) =
         "Secret {name} is in namespace {namespace}; machinist reads that of the Machine: create a copy there";
-    pub(super) fn unseen_user_data(name: &str) = "Secret {name} is not in the input; check that its userData has \
-        neither <<BOOTSTRAP_TOKEN>> nor <<MACHINE_NAME>>, which machinist does not replace";
+    pub(super) fn unseen_user_data(name: &str) = "Secret {name} is not in the input; add its file with -f, or \
+        check that its userData has neither <<BOOTSTRAP_TOKEN>> nor <<MACHINE_NAME>>, which machinist does not replace";
     pub(super) fn no_user_data(name: &str) = "Secret {name} has no key userData; add it";
     pub(super) fn in_user_data(name: &str, text: &str) = "userData of Secret {name} has {text}";
     pub(super) fn no_keys(name: &str) = "Secret {name} has no access key (accessKeyID and secretAccessKey); \
@@ -88,11 +94,13 @@ mod tests {
             ("spec.autoPreserveFailedMachineMax", PRESERVE.to_owned()),
             (&format!("{field}.maxEvictRetries"), EVICTIONS.to_owned()),
             (&format!("{field}.drainTimeout"), not_a_duration("soon")),
+            ("", duplicate("workers.yaml:1")),
             ("spec.rollbackTo", ROLLBACK.to_owned()),
             (&format!("{field}.nodeTemplate.spec.podCIDR"), NODE_SPEC.to_owned()),
             ("nodeTemplate.virtualCapacity", VIRTUAL_CAPACITY.to_owned()),
             ("metadata.annotations", TRIGGER_DELETION.to_owned()),
             ("metadata.annotations", PLACEMENT_ANNOTATION.to_owned()),
+            ("metadata.labels", LEFT_OUT.to_owned()),
             (&format!("{field}.class.kind"), class_kind("AWSMachineClass")),
             (&format!("{field}.class.name"), no_class("workers-z1")),
             ("", unknown_kind("machine.sapcloud.io/v1alpha1", "AWSMachineClass")),
@@ -103,6 +111,7 @@ mod tests {
             ("", UNUSED_CLASS.to_owned()),
             ("metadata.deletionTimestamp", DELETED.to_owned()),
             ("spec.providerID", UNFINISHED.to_owned()),
+            ("secretRef", NO_SECRET.to_owned()),
             ("secretRef", unseen_user_data("workers")),
             ("secretRef", no_user_data("workers")),
             ("secretRef", in_user_data("workers", BOOTSTRAP_TOKEN)),

@@ -2,7 +2,7 @@ use machinist_provider::fields::{Finding, Level};
 
 use super::messages;
 
-/// What people are told, one line each, and how often it matters for the exit code.
+/// The lines for stderr, and how many of them affect the exit code.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     pub(super) lines: Vec<String>,

@@ -1,6 +1,8 @@
 //! Whole runs: an example as a snapshot, then every field of every kind. Fields of AWS's provider spec are tested in
 //! `aws-spec/src/mcm`.
 
+mod kept;
+
 use machinist_api::machine::Machine;
 use machinist_api::machine_deployment::MachineDeployment;
 use machinist_api::machine_set::MachineSet;
@@ -10,13 +12,18 @@ use super::*;
 
 const EXAMPLE: &str = include_str!("samples/aws.yaml");
 
+fn text(inputs: &[Input], output: ManifestFormat) -> (String, Notes) {
+    let (documents, notes) = convert(inputs, output).unwrap();
+    (documents.iter().map(ToString::to_string).collect(), notes)
+}
+
 fn run(texts: &[&str]) -> (Vec<Value>, Notes) {
     let inputs: Vec<_> = texts
         .iter()
         .enumerate()
         .map(|(at, text)| Input { name: format!("f{at}"), text: (*text).to_owned() })
         .collect();
-    let (text, notes) = convert(&inputs, ManifestFormat::Json).unwrap();
+    let (text, notes) = text(&inputs, ManifestFormat::Json);
     let values = serde_json::Deserializer::from_str(&text).into_iter();
     (values.collect::<Result<_, _>>().unwrap(), notes)
 }
@@ -87,7 +94,7 @@ fn both(object: &Value) -> (Vec<Value>, Vec<String>) {
 #[test]
 fn example_of_a_worker_pool() {
     let inputs = [Input { name: "workers.yaml".to_owned(), text: EXAMPLE.to_owned() }];
-    let (text, notes) = convert(&inputs, ManifestFormat::Yaml).unwrap();
+    let (text, notes) = text(&inputs, ManifestFormat::Yaml);
     insta::assert_snapshot!("example", text);
     insta::assert_snapshot!("example_notes", notes.lines.join("\n"));
     assert_eq!(notes.invalid, 0);
@@ -137,6 +144,7 @@ fn fields_of_a_deployment() {
         (json!({"spec": {"replicas": 3}}), "/spec/replicas", json!(3)),
         (json!({"spec": {"paused": true}}), "/spec/paused", json!(true)),
         (json!({"spec": {"minReadySeconds": 9}}), "/spec/minReadySeconds", json!(9)),
+        (json!({}), "/spec/revisionHistoryLimit", json!(i32::MAX)),
         (json!({"spec": {"revisionHistoryLimit": 0}}), "/spec/revisionHistoryLimit", json!(0)),
         (
             json!({"spec": {"progressDeadlineSeconds": 9}}),
@@ -300,6 +308,14 @@ fn unsupported_fields_are_reported_with_their_path() {
             "metadata.annotations[node.machine.sapcloud.io/trigger-deletion-by-mcm]",
         ),
         (
+            json!({"spec": {"template": annotation("node.machine.sapcloud.io/preserve")}}),
+            "spec.template.metadata.annotations[node.machine.sapcloud.io/preserve]",
+        ),
+        (
+            annotation("node.machine.sapcloud.io/effective-creation-timeout"),
+            "metadata.annotations[node.machine.sapcloud.io/effective-creation-timeout]",
+        ),
+        (
             annotation("node.machine.sapcloud.io/preserve"),
             "metadata.annotations[node.machine.sapcloud.io/preserve]",
         ),
@@ -372,10 +388,14 @@ fn secrets_get_our_keys_and_their_absence_is_reported() {
     }
     let (spec, created, notes) = run(&named, None);
     assert_eq!((spec["credentialsSecret"]["name"].as_str(), created), (Some("all-aws"), None));
-    assert_eq!((notes.unsupported, notes.lines.len()), (1, 2), "{:?}", notes.lines);
+    assert_eq!((notes.unsupported, notes.lines.len()), (2, 2), "{:?}", notes.lines);
     let (spec, _, notes) = run(&named, Some(secret(json!({"other": "x"}))));
     assert_eq!(spec.get("credentialsSecret"), None);
     assert_eq!(notes.unsupported, 2, "neither user data nor keys: {:?}", notes.lines);
+    let (spec, _, notes) = run(&class(), None);
+    assert_eq!(spec.get("userDataSecret"), None);
+    assert_eq!(notes.unsupported, 1, "no user data: {:?}", notes.lines);
+    assert!(notes.lines[0].contains("secretRef: is missing"), "{:?}", notes.lines);
     let elsewhere = with(named, &json!({"secretRef": {"namespace": "garden"}}));
     let (_, _, notes) = run(&elsewhere, None);
     assert!(notes.lines[0].contains("secretRef.namespace: Secret all is in namespace garden"));
@@ -429,7 +449,8 @@ fn what_is_not_printed_is_mentioned() {
                   kind: AWSMachineClass\napiVersion: machine.sapcloud.io/v1alpha1\nmetadata: {name: y}\n";
     let (objects, notes) = run(&[others, &class().to_string()]);
     assert!(objects.is_empty());
-    assert_eq!((notes.lines.len(), notes.unsupported), (3, 1), "{:?}", notes.lines);
+    // Two kinds, no user data, and no user of the class.
+    assert_eq!((notes.lines.len(), notes.unsupported), (4, 2), "{:?}", notes.lines);
 }
 
 #[test]
@@ -440,7 +461,13 @@ fn fuzz_manifests_of_machine_controller_manager() -> anyhow::Result<()> {
         let Ok(text) = std::str::from_utf8(bytes) else { return };
         let input = [Input { name: "f".to_owned(), text: text.to_owned() }];
         for output in [ManifestFormat::Json, ManifestFormat::Yaml] {
-            assert!(convert(&input, output).is_ok());
+            for document in convert(&input, output).unwrap().0 {
+                let text = document.to_string();
+                assert!(
+                    !text.contains(|letter| controls_terminal(letter) && letter != '\n'),
+                    "{text:?}"
+                );
+            }
         }
     })
 }

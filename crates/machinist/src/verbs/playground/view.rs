@@ -186,7 +186,10 @@ mod tests {
     fn what_an_event_says_does_not_control_the_terminal() {
         let table = tables(&[row(HOSTILE)]);
         assert_eq!(table.lines().count(), 5, "{table:?}");
-        assert!(!table.lines().any(|line| line.contains(crate::terminal::is_obeyed)), "{table:?}");
+        assert!(
+            !table.lines().any(|line| line.contains(crate::terminal::controls_terminal)),
+            "{table:?}"
+        );
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, ValueEnum};
 
 use super::messages;
 use crate::cli::duration;
@@ -34,7 +35,7 @@ impl RolloutArguments {
             command: RolloutCommand::Undo(UndoArguments {
                 deployment,
                 to_revision: 0,
-                dry_run: false,
+                dry_run: DryRun::None,
             }),
             kubeconfig: Some(kubeconfig.to_string_lossy().into_owned()),
             context: None,
@@ -60,12 +61,43 @@ pub enum RolloutCommand {
     Restart(Deployment),
 }
 
-/// A MachineDeployment.
-#[derive(Debug, Clone, Args)]
+/// A MachineDeployment, in one word or two.
+#[derive(Debug, Clone)]
 pub struct Deployment {
-    /// MachineDeployment: machinedeployment/NAME, md/NAME, or NAME.
-    #[arg(value_parser = name, value_name = "NAME")]
+    /// Its name.
     pub name: String,
+}
+
+const WORDS: &str = "name";
+
+impl Args for Deployment {
+    fn augment_args(command: Command) -> Command {
+        let words = Arg::new(WORDS).value_name("NAME").required(true);
+        let words = words.num_args(1..=2).action(ArgAction::Append);
+        command
+            .arg(words.help("MachineDeployment: NAME, md/NAME, machinedeployment/NAME, or md NAME"))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Deployment {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let words = matches.get_many::<String>(WORDS).into_iter().flatten();
+        let words: Vec<_> = words.map(String::as_str).collect();
+        let name = name(&words).map(str::to_owned).ok_or_else(|| {
+            let text = messages::not_a_deployment(&words.join(" "));
+            clap::Error::raw(ErrorKind::ValueValidation, text + "\n")
+        })?;
+        Ok(Self { name })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// Flags of `machinist rollout status`.
@@ -117,23 +149,38 @@ pub struct UndoArguments {
     /// Revision to put back; 0: the previous one.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(i64).range(0..), value_name = "N")]
     pub to_revision: i64,
-    /// Print what would be changed, and change nothing.
-    #[arg(long)]
-    pub dry_run: bool,
+    /// Print what would be changed, and change nothing. Without a mode: client.
+    #[arg(
+        long, value_enum, num_args = 0..=1, default_value_t = DryRun::None, default_missing_value = "client",
+        require_equals = true, value_name = "MODE"
+    )]
+    pub dry_run: DryRun,
 }
 
-/// What kubectl accepts before the slash, with or without the group.
+/// What becomes of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DryRun {
+    /// It is written.
+    None,
+    /// It is not sent.
+    Client,
+    /// The API server checks it, admission included, and does not store it.
+    Server,
+}
+
+/// What kubectl accepts as the type, with or without the group.
 const KINDS: [&str; 4] = ["machinedeployment", "machinedeployments", "machinedeploy", "md"];
 const GROUP: &str = ".machine.openshift.io";
 
-fn name(text: &str) -> Result<String, String> {
-    let (kind, name) = text.split_once('/').unwrap_or((KINDS[0], text));
-    let plain = kind.to_ascii_lowercase();
-    let plain = plain.strip_suffix(GROUP).unwrap_or(&plain);
-    if name.is_empty() || name.contains('/') || !KINDS.contains(&plain) {
-        return Err(messages::NOT_A_DEPLOYMENT.to_owned());
-    }
-    Ok(name.to_owned())
+fn name<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let (kind, name) = match words {
+        [word] => word.split_once('/').unwrap_or((KINDS[0], word)),
+        [kind, name] => (*kind, *name),
+        _ => return None,
+    };
+    let kind = kind.to_ascii_lowercase();
+    let kind = kind.strip_suffix(GROUP).unwrap_or(&kind);
+    (KINDS.contains(&kind) && !name.is_empty() && !name.contains('/')).then_some(name)
 }
 
 fn timeout(text: &str) -> Result<Duration, String> {
@@ -147,33 +194,86 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
-    #[test]
-    fn a_deployment_is_named_as_in_kubectl() {
-        for text in [
-            "web",
-            "md/web",
-            "machinedeployment/web",
-            "machinedeployments/web",
-            "MachineDeployment.machine.openshift.io/web",
-        ] {
-            assert_eq!(name(text).as_deref(), Ok("web"), "{text}");
-        }
-        for text in ["", "md/", "deployment/web", "md/a/b", "/web"] {
-            assert!(name(text).is_err(), "{text}");
+    fn parse(words: &[&str]) -> Result<RolloutCommand, clap::Error> {
+        let cli = Cli::try_parse_from([&["machinist", "rollout"], words].concat())?;
+        match cli.command {
+            crate::cli::Command::Rollout(arguments) => Ok(arguments.command),
+            other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn watch_is_on_unless_it_is_false() {
-        let watch = |flags: &[&str]| {
-            let all = [&["machinist", "rollout", "status", "web"], flags].concat();
-            match Cli::try_parse_from(all).unwrap().command {
-                crate::cli::Command::Rollout(arguments) => match arguments.command {
-                    RolloutCommand::Status(status) => (status.watch, status.timeout.as_secs()),
-                    _ => (false, 1),
-                },
-                _ => (false, 2),
+    fn a_deployment_is_named_as_in_kubectl() {
+        for words in [
+            &["web"][..],
+            &["md/web"],
+            &["md", "web"],
+            &["machinedeployment/web"],
+            &["machinedeployments/web"],
+            &["MachineDeployment.machine.openshift.io/web"],
+            &["MachineDeployment.machine.openshift.io", "web"],
+        ] {
+            match parse(&[&["pause"], words].concat()).unwrap() {
+                RolloutCommand::Pause(Deployment { name }) => assert_eq!(name, "web", "{words:?}"),
+                other => panic!("{words:?}: {other:?}"),
             }
+        }
+        for words in [
+            &[""][..],
+            &["md/"],
+            &["deployment/web"],
+            &["md/a/b"],
+            &["/web"],
+            &["deployment", "web"],
+            &["md", ""],
+            &["md", "md/web"],
+            &["md", "a", "b"],
+            &[],
+        ] {
+            let error = parse(&[&["pause"], words].concat()).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{words:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn flags_may_be_anywhere() {
+        for words in [
+            &["status", "md", "web", "--timeout=5m"][..],
+            &["status", "--timeout", "5m", "md", "web"],
+            &["status", "md", "--timeout=5m", "web"],
+        ] {
+            match parse(words).unwrap() {
+                RolloutCommand::Status(status) => {
+                    assert_eq!(status.deployment.name, "web", "{words:?}");
+                    assert_eq!(status.timeout.as_secs(), 300, "{words:?}");
+                }
+                other => panic!("{words:?}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn modes_of_a_dry_run_are_those_of_kubectl() {
+        for (flag, expected) in [
+            ("--to-revision=0", DryRun::None),
+            ("--dry-run=none", DryRun::None),
+            ("--dry-run", DryRun::Client),
+            ("--dry-run=client", DryRun::Client),
+            ("--dry-run=server", DryRun::Server),
+        ] {
+            match parse(&["undo", flag, "md", "web"]).unwrap() {
+                RolloutCommand::Undo(undo) => assert_eq!(undo.dry_run, expected, "{flag}"),
+                other => panic!("{flag}: {other:?}"),
+            }
+        }
+        assert_eq!(parse(&["undo", "web", "--dry-run=true"]).unwrap_err().exit_code(), 2);
+    }
+
+    #[test]
+    fn watch_is_on_unless_it_is_false() {
+        let watch = |flags: &[&str]| match parse(&[&["status", "web"], flags].concat()).unwrap() {
+            RolloutCommand::Status(status) => (status.watch, status.timeout.as_secs()),
+            other => panic!("{other:?}"),
         };
         assert_eq!(watch(&[]), (true, 0));
         assert_eq!(watch(&["-w", "--timeout=0"]), (true, 0));

@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 use machinist_api::resource::MACHINE_SETS;
 use machinist_controllers::kinds::{MachineDeployment, MachineDeployments};
 use machinist_controllers::machine_deployment::revision::{Revision, revisions};
-use machinist_domain::key::ObjectKey;
+use machinist_domain::key::{ObjectKey, Uid};
 use machinist_provider::provider::Providers;
 use machinist_runtime::cache::registry::Caches;
 use machinist_runtime::cache::store::Entry;
@@ -23,7 +23,7 @@ use machinist_runtime::writer::{Gateway, Guard, Part, Writer};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use super::arguments::RolloutArguments;
+use super::arguments::{DryRun, RolloutArguments};
 use super::messages;
 use crate::exit::Usage;
 
@@ -37,11 +37,8 @@ pub(super) struct Target {
     cluster: Cluster,
     session: Session,
     caches: Caches,
-    gateway: Gateways,
+    metrics: Arc<Metrics>,
 }
-
-/// One that writes and one that does not.
-type Gateways = [Arc<Gateway>; 2];
 
 /// What a change does: the patch, and the text that reports it.
 pub(super) struct Decision {
@@ -65,15 +62,22 @@ impl Target {
         let cluster = Cluster::new(choice.control, &timings).context("cluster")?;
         let metrics = Arc::new(Metrics::default());
         let clock: SharedClock = Arc::new(SystemClock);
-        let gateway = [false, true]
-            .map(|dry| Arc::new(Gateway::new(dry, timings.cloud_call, Arc::clone(&metrics))));
         Ok(Self {
             key,
             session: cluster.session(UserAgent::of(PARTY)),
-            caches: Caches::new(clock, timings, metrics, Tasks::default()),
+            caches: Caches::new(clock, timings, Arc::clone(&metrics), Tasks::default()),
             cluster,
-            gateway,
+            metrics,
         })
+    }
+
+    fn gateway(&self, dry_run: DryRun) -> Gateway {
+        let (limit, metrics) = (Timings::default().cloud_call, Arc::clone(&self.metrics));
+        match dry_run {
+            DryRun::None => Gateway::new(false, limit, metrics),
+            DryRun::Client => Gateway::new(true, limit, metrics),
+            DryRun::Server => Gateway::server_dry_run(limit, metrics),
+        }
     }
 
     fn cache(&self) -> Arc<Cache<MachineDeployments>> {
@@ -111,14 +115,14 @@ impl Target {
         Ok(revisions(deployment, sets)?)
     }
 
-    /// Patches the deployment as `decide` says, with a precondition on the version that it was given.
+    /// Writes the patch that `decide` returns, with a precondition on the version that it was given.
     pub(super) async fn change(
         &self,
-        dry_run: bool,
+        dry_run: DryRun,
         decide: impl AsyncFn(&MachineDeployment) -> anyhow::Result<Decision>,
     ) -> anyhow::Result<String> {
         let cache = self.cache();
-        let gateway = Arc::clone(&self.gateway[usize::from(dry_run)]);
+        let gateway = Arc::new(self.gateway(dry_run));
         let writer = Writer::new(gateway, self.session.clone(), PARTY, Leadership::NotNeeded);
         for _ in 0..ATTEMPTS {
             let deployment = self.read().await?;
@@ -148,9 +152,24 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    pub(super) fn get(&self) -> anyhow::Result<Arc<MachineDeployment>> {
-        present(self.cache.get(&self.key), &self.key)
+    /// The deployment as it is now. `uid` is that of the first answer, and empty before it.
+    pub(super) fn get(&self, uid: &mut Option<Uid>) -> anyhow::Result<Arc<MachineDeployment>> {
+        same(self.cache.get(&self.key), &self.key, uid)
     }
+}
+
+/// Fails if it is another object of this name, or none.
+pub(super) fn same(
+    entry: Option<Entry<MachineDeployment>>,
+    key: &ObjectKey,
+    uid: &mut Option<Uid>,
+) -> anyhow::Result<Arc<MachineDeployment>> {
+    let current = entry.as_ref().map(|entry| entry.meta().uid.clone());
+    if uid.is_some() && *uid != current {
+        bail!(messages::deleted(&key.name));
+    }
+    *uid = current;
+    present(entry, key)
 }
 
 fn present(

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_revision_says_does_not_control_the_terminal() {
+    fn texts_of_a_revision_do_not_control_the_terminal() {
         let mut hostile = revision(2, true);
         hostile.change_cause = Some(HOSTILE.to_owned());
         hostile.set = HOSTILE.to_owned();

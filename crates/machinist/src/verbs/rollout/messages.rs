@@ -7,11 +7,14 @@ use machinist_domain::texts;
 
 use super::undo::Refusal;
 
-pub(super) const NOT_A_DEPLOYMENT: &str = "must be NAME, machinedeployment/NAME or md/NAME";
 pub(super) const NOT_OBSERVED: &str = "Waiting for machinedeployment spec update to be observed...";
+pub(super) const NOT_ANSWERED: &str =
+    "the API server has not answered the list of MachineDeployments";
 pub(super) const CHANGED_MEANWHILE: &str = "it was changed by others at the same time; try again";
 
 texts! {
+    pub(super) fn not_a_deployment(got: &str) =
+        "the MachineDeployment must be NAME, md/NAME, machinedeployment/NAME or md NAME (got {got:?})";
     pub(super) fn full_name(name: &str) = "machinedeployment.machine.openshift.io/{name}";
     pub(super) fn not_found(name: &str, namespace: &str) =
         "machinedeployment {name:?} not found in namespace {namespace:?}";
@@ -43,6 +46,8 @@ texts! {
     pub(super) fn rolled_back(name: &str, number: i64) = "{} rolled back to revision {number}", full_name(name);
     pub(super) fn would_roll_back(name: &str, number: i64) =
         "{} would be rolled back to revision {number} (dry run)", full_name(name);
+    pub(super) fn checked_roll_back(name: &str, number: i64) =
+        "{} would be rolled back to revision {number} (server dry run)", full_name(name);
     pub(super) fn skipped(name: &str, number: i64) =
         "{} skipped rollback (current template already matches revision {number})", full_name(name);
     pub(super) fn paused(name: &str) = "{} paused", full_name(name);
@@ -138,6 +143,7 @@ mod tests {
             differences(1, false),
             rolled_back(name, 1),
             would_roll_back(name, 1),
+            checked_roll_back(name, 1),
             skipped(name, 1),
             paused(name),
             resumed(name),
@@ -145,10 +151,11 @@ mod tests {
         ];
         let (one, known) = (vec![4], vec![1, 4]);
         let stderr = [
-            text(NOT_A_DEPLOYMENT),
+            not_a_deployment("deployment/web"),
             not_found(name, "machines"),
             undecodable(name, "spec.replicas: invalid type: string \"x\", expected a whole number"),
             cannot("list", "MachineSets"),
+            timed_out(Duration::from_secs(1), NOT_ANSWERED),
             text(CHANGED_MEANWHILE),
             deadline_exceeded(name, "No progress for 600s; the rollout goes on. Revision 2: …"),
             refused(name, "spec.replicas must not be negative (got -1)"),

@@ -24,7 +24,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use self::arguments::{
-    Deployment, HistoryArguments, RolloutArguments, RolloutCommand, StatusArguments, UndoArguments,
+    Deployment, DryRun, HistoryArguments, RolloutArguments, RolloutCommand, StatusArguments,
+    UndoArguments,
 };
 use self::cluster::{Decision, Target};
 use self::history::Shown;
@@ -89,18 +90,10 @@ async fn wait(
     let mut refused: Option<(Instant, String)> = None;
     let watched = within(deadline, target.watch()).await;
     let watched = watched
-        .unwrap_or_else(|| Err(anyhow!(messages::timed_out(timeout, messages::NOT_OBSERVED))))?;
+        .unwrap_or_else(|| Err(anyhow!(messages::timed_out(timeout, messages::NOT_ANSWERED))))?;
     let mut uid = None;
     loop {
-        let deployment = match (watched.get(), &uid) {
-            (Ok(deployment), _) => deployment,
-            (Err(_), Some(_)) => bail!(messages::deleted(&arguments.deployment.name)),
-            (Err(error), None) => return Err(error),
-        };
-        if uid.get_or_insert_with(|| deployment.meta.uid.clone()) != &deployment.meta.uid {
-            bail!(messages::deleted(&arguments.deployment.name));
-        }
-        let status = assess(&deployment, revision);
+        let status = assess(&*watched.get(&mut uid)?, revision);
         match status.state {
             State::Failed => bail!(status.line),
             State::Complete => return Ok(progress.show(&status)?),
@@ -164,10 +157,10 @@ async fn undo(common: &RolloutArguments, arguments: &UndoArguments) -> anyhow::R
         Ok(match rollback(web, to)? {
             None => Decision { patch: None, text: messages::skipped(name, to.number) },
             Some((changes, patch)) => {
-                let text = if *dry_run {
-                    messages::would_roll_back(name, to.number)
-                } else {
-                    messages::rolled_back(name, to.number)
+                let text = match dry_run {
+                    DryRun::None => messages::rolled_back(name, to.number),
+                    DryRun::Client => messages::would_roll_back(name, to.number),
+                    DryRun::Server => messages::checked_roll_back(name, to.number),
                 };
                 let text = format!("{text}\n{}", history::diff(&changes));
                 Decision { patch: Some(patch), text: text.trim_end().to_owned() }
@@ -184,7 +177,7 @@ async fn switch(
     decide: impl Fn(&MachineDeployment) -> anyhow::Result<Decision>,
 ) -> anyhow::Result<()> {
     let target = Target::new(common, name).await?;
-    let text = target.change(false, async |web: &MachineDeployment| decide(web)).await?;
+    let text = target.change(DryRun::None, async |web: &MachineDeployment| decide(web)).await?;
     Ok(super::print(&Printable::lines(&format!("{text}\n")))?)
 }
 
@@ -211,3 +204,6 @@ fn restart_patch(now: Timestamp) -> Value {
     let annotations = json!({ANNOTATION_RESTARTED_AT: now.to_string()});
     json!({"spec": {"template": {"metadata": {"annotations": annotations}}}})
 }
+
+#[cfg(test)]
+mod tests;

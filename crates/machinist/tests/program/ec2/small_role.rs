@@ -1,6 +1,6 @@
 //! The annotator with the smallest ClusterRole that its users plan with: no list of CustomResourceDefinitions, no
 //! `events.k8s.io`, no Leases, no FeatureGates. What it does instead is reported, and it still finds the cluster's
-//! endpoint and CA bundle.
+//! endpoint and CA bundle. And with the role of an earlier version.
 
 use std::collections::BTreeSet;
 
@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use kube::api::{Patch, PatchParams};
 use machinist_testbed::audit::AuditLog;
 use machinist_testbed::aws::{Authority, Transport};
+use machinist_testbed::http;
 use serde_json::json;
 
 use crate::ec2::support::annotator::Launch;
@@ -100,4 +101,41 @@ async fn without_openshift_the_same_role_is_enough() -> Result<()> {
     world.create("set", machine("m5.large")).await?;
     world.until_annotated("set", VCPU, "2").await?;
     world.hears("set", "Annotated", VCPU).await
+}
+
+/// An upgrade of the image with the ClusterRole of a version without MachineDeployments, on a cluster that serves them:
+/// it may list definitions, and not these objects.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_without_machine_deployments_is_ready_where_they_are_served() -> Result<()> {
+    let world = Ec2World::plain("old-role").await?;
+    let rules = json!([
+        {
+            "apiGroups": ["apiextensions.k8s.io"],
+            "resources": ["customresourcedefinitions"],
+            "verbs": ["list", "watch"],
+        },
+        {
+            "apiGroups": ["machine.openshift.io"],
+            "resources": ["machinesets"],
+            "verbs": ["get", "list", "watch", "patch"],
+        },
+        {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
+    ]);
+    let kubeconfig = world.account("annotator", rules).await?;
+    let launch = Launch::new(&world)?.with_kubeconfig(&kubeconfig)?;
+    let launch = launch.flag("--instance-types=catalogue");
+    let (annotator, probes) = launch.start_with_probes().await?;
+    world.create("set", machine("m5.large")).await?;
+    world.until_annotated("set", VCPU, "2").await?;
+    annotator.until_logged("objects of this kind are ignored").await?;
+    let ready = async || {
+        let (code, details) = http::get(probes, "/readyz").await?;
+        let ready = code == 200 && details.contains("controller annotator runs");
+        ensure!(ready && !details.contains("machinedeployments"), "{code}: {details}");
+        Ok(())
+    };
+    world.eventually("the annotator to be ready", ready).await?;
+    stays("it is ready without the objects that it may not list", ready).await?;
+    assert_eq!(annotator.log()?.matches("objects of this kind are ignored").count(), 1);
+    Ok(())
 }

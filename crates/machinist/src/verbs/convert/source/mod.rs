@@ -45,24 +45,31 @@ pub(super) struct Sources {
     pub(super) machines: Vec<Sourced<Machine>>,
     pub(super) sets: Vec<Sourced<Set>>,
     pub(super) deployments: Vec<Sourced<Deployment>>,
+    /// Where each object is, by kind.
+    places: BTreeMap<(&'static str, Key), String>,
 }
 
 impl Sources {
     pub(super) fn add(&mut self, object: Object, notes: &mut Notes) {
         match (&*object.api_version, &*object.kind) {
             (VERSION, "MachineClass") => {
-                let class = read("MachineClass", object, notes, Class::read);
+                let class = self.read("MachineClass", object, notes, Class::read);
                 self.classes.insert(key(&class.origin), class);
             }
             (VERSION, "Machine") => {
-                self.machines.push(read("Machine", object, notes, Machine::read));
+                let machine = self.read("Machine", object, notes, Machine::read);
+                self.machines.push(machine);
             }
-            (VERSION, "MachineSet") => self.sets.push(read("MachineSet", object, notes, Set::read)),
+            (VERSION, "MachineSet") => {
+                let set = self.read("MachineSet", object, notes, Set::read);
+                self.sets.push(set);
+            }
             (VERSION, "MachineDeployment") => {
-                self.deployments.push(read("MachineDeployment", object, notes, Deployment::read));
+                let deployment = self.read("MachineDeployment", object, notes, Deployment::read);
+                self.deployments.push(deployment);
             }
             ("v1", "Secret") => {
-                let secret = read("Secret", object, notes, Secret::read);
+                let secret = self.read("Secret", object, notes, Secret::read);
                 self.secrets.insert(key(&secret.origin), secret);
             }
             (version, kind) => {
@@ -76,6 +83,28 @@ impl Sources {
                 notes.add(&origin("object", &object), vec![finding]);
             }
         }
+    }
+
+    /// Of two objects with the same name, the later one counts, as with `kubectl apply`.
+    fn read<T>(
+        &mut self,
+        kind: &'static str,
+        object: Object,
+        notes: &mut Notes,
+        read: impl FnOnce(&mut Fields<'_>) -> T,
+    ) -> Sourced<T> {
+        let origin = origin(kind, &object);
+        let mut findings = Vec::new();
+        if let Some(earlier) = self.places.insert((kind, key(&origin)), origin.place.clone()) {
+            let (level, path) = (Level::Unsupported, String::new());
+            findings.push(Finding { level, path, text: messages::duplicate(&earlier) });
+        }
+        let value = Fields::read("", object.fields, &mut findings, |fields| {
+            fields.ignore(&["apiVersion", "kind", "status"]);
+            read(fields)
+        });
+        notes.add(&origin, findings);
+        Sourced { origin, value }
     }
 }
 
@@ -92,22 +121,6 @@ fn origin(kind: &'static str, object: &Object) -> Origin {
         name: text("name").unwrap_or_default(),
         namespace: text("namespace"),
     }
-}
-
-fn read<T>(
-    kind: &'static str,
-    object: Object,
-    notes: &mut Notes,
-    read: impl FnOnce(&mut Fields<'_>) -> T,
-) -> Sourced<T> {
-    let origin = origin(kind, &object);
-    let mut findings = Vec::new();
-    let value = Fields::read("", object.fields, &mut findings, |fields| {
-        fields.ignore(&["apiVersion", "kind", "status"]);
-        read(fields)
-    });
-    notes.add(&origin, findings);
-    Sourced { origin, value }
 }
 
 /// A number or a percentage. Other systems accept `"3"` as a number.

@@ -1,5 +1,8 @@
 //! The MachineHealthCheck of a MachineDeployment, or of a MachineSet without one. The kind is OpenShift's.
 
+use std::collections::BTreeMap;
+
+use machinist_api::parts::LabelSelector;
 use serde_json::{Value, json};
 
 use super::{metadata, object};
@@ -10,17 +13,13 @@ pub(super) const KIND: &str = "MachineHealthCheck";
 /// Machine-controller-manager replaces one machine of a MachineDeployment at a time.
 const MAX_UNHEALTHY: u8 = 1;
 
-/// None if unhealthy machines are not replaced, or would not be found.
-pub(super) fn of(source: &Metadata, set: &Set) -> Option<Value> {
+/// With the selector of the converted object. None if unhealthy machines are not replaced, or would not be found.
+pub(super) fn of(source: &Metadata, set: &Set, selector: &LabelSelector) -> Option<Value> {
     let health = &set.template.spec.configuration;
-    let labels = metadata::labels(&set.selector.match_labels.clone().unwrap_or_default());
-    let expressions = set.selector.match_expressions.as_deref().unwrap_or_default();
-    if !health.replaces_unhealthy || (labels.is_empty() && expressions.is_empty()) {
+    let is_empty = selector.match_labels.as_ref().is_none_or(BTreeMap::is_empty)
+        && selector.match_expressions.as_ref().is_none_or(Vec::is_empty);
+    if !health.replaces_unhealthy || is_empty {
         return None;
-    }
-    let mut selector = json!({ "matchLabels": labels });
-    if !expressions.is_empty() {
-        selector["matchExpressions"] = json!(expressions);
     }
     // Healthy is Ready=True and every other condition False, if it is there.
     let ready = ["False", "Unknown"].map(|status| ("Ready", status));

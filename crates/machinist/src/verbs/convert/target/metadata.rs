@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use machinist_api::names::{
     ANNOTATION_DELETE_MACHINE, ANNOTATION_FORCE_DELETION, ANNOTATION_REVISION, LABEL_TEMPLATE_HASH,
@@ -7,15 +7,23 @@ use machinist_provider::fields::{Finding, Level};
 use serde_json::{Map, Value, json};
 
 use crate::verbs::convert::messages;
-use crate::verbs::convert::source::Metadata;
+use crate::verbs::convert::source::{Metadata, Sources};
 
 pub(super) type Pairs = BTreeMap<String, String>;
+
+/// The keys in the selectors of all objects. Labels with them are always kept: what a selector matches, it still
+/// matches.
+pub(super) type Selected<'a> = BTreeSet<&'a str>;
 
 /// The domain of machine-controller-manager's own labels and annotations.
 const DOMAIN: &str = "machine.sapcloud.io";
 const HASH: &str = "machine-template-hash";
 const REVISION: &str = "deployment.kubernetes.io/revision";
 const PRIORITY: &str = "machinepriority.machine.sapcloud.io";
+/// On a MachineDeployment, for its new Machines.
+pub(super) const EFFECTIVE_TIMEOUT: &str = "node.machine.sapcloud.io/effective-creation-timeout";
+/// Annotations that become others.
+const CONVERTED: &[&str] = &[PRIORITY, EFFECTIVE_TIMEOUT];
 const FORCE_DELETION: &str = "force-deletion";
 /// Of Kubernetes' and machine-controller-manager's tools; they describe the old object.
 const OUTDATED: &[&str] = &["kubectl.kubernetes.io/", "deployment.kubernetes.io/"];
@@ -43,11 +51,43 @@ pub(super) fn of(source: &Metadata, labels: Pairs, annotations: Pairs) -> Value 
     metadata.into()
 }
 
-/// Labels of an object or template. The hash of a template keeps MachineSets apart; ours has another name.
-pub(super) fn labels(source: &Pairs) -> Pairs {
-    let kept =
-        source.iter().filter(|(name, _)| !is_foreign(name) && !STATE.contains(&name.as_str()));
-    kept.map(|(name, value)| (label(name).to_owned(), value.clone())).collect()
+pub(super) fn selected(sources: &Sources) -> Selected<'_> {
+    let sets = sources.sets.iter().map(|set| &set.value.selector);
+    let deployments = sources.deployments.iter().map(|deployment| &deployment.value.set.selector);
+    let mut selected = Selected::new();
+    for selector in sets.chain(deployments) {
+        selected.extend(selector.match_labels.iter().flatten().map(|(name, _)| name.as_str()));
+        selected.extend(selector.match_expressions.iter().flatten().map(|one| one.key.as_str()));
+    }
+    selected
+}
+
+/// Labels of an object or template; `path` is that of its metadata. The hash of a template keeps MachineSets apart;
+/// ours has another name.
+pub(super) fn labels(
+    source: &Pairs,
+    path: &str,
+    selected: &Selected<'_>,
+    findings: &mut Vec<Finding>,
+) -> Pairs {
+    let mut kept = Pairs::new();
+    for (name, value) in source {
+        let is_selected = selected.contains(name.as_str());
+        if is_foreign(name) && !is_selected {
+            findings.push(left_out(format!("{path}.labels[{name}]")));
+        } else if is_selected || !STATE.contains(&name.as_str()) {
+            kept.insert(label(name).to_owned(), value.clone());
+        }
+    }
+    kept
+}
+
+/// Labels of Nodes. No selector of Machines reads them.
+pub(super) fn node_labels(source: &Pairs, path: &str, findings: &mut Vec<Finding>) -> Pairs {
+    let (foreign, kept): (Pairs, Pairs) =
+        source.clone().into_iter().partition(|(name, _)| is_foreign(name));
+    findings.extend(foreign.keys().map(|name| left_out(format!("{path}.labels[{name}]"))));
+    kept
 }
 
 pub(super) fn label(name: &str) -> &str {
@@ -71,15 +111,29 @@ pub(super) fn annotations(source: &Metadata, path: &str, findings: &mut Vec<Find
 
 /// Without those that belong to machine-controller-manager.
 pub(super) fn plain_annotations(source: &Pairs, path: &str, findings: &mut Vec<Finding>) -> Pairs {
-    for (name, text) in REQUESTS.iter().filter(|(name, _)| source.contains_key(*name)) {
-        let path = format!("{path}.annotations[{name}]");
-        findings.push(Finding { level: Level::Unsupported, path, text: (*text).to_owned() });
+    let mut kept = Pairs::new();
+    for (name, value) in source {
+        let path = || format!("{path}.annotations[{name}]");
+        if let Some((_, text)) = REQUESTS.iter().find(|(request, _)| request == name) {
+            let text = (*text).to_owned();
+            findings.push(Finding { level: Level::Unsupported, path: path(), text });
+        } else if is_foreign(name) {
+            if !CONVERTED.contains(&name.as_str()) {
+                findings.push(left_out(path()));
+            }
+        } else if !OUTDATED.iter().any(|prefix| name.starts_with(prefix)) {
+            kept.insert(name.clone(), value.clone());
+        }
     }
-    let outdated = |name: &str| OUTDATED.iter().any(|prefix| name.starts_with(prefix));
-    let kept = source.iter().filter(|(name, _)| !is_foreign(name) && !outdated(name));
-    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+    kept
 }
 
-pub(super) fn is_foreign(name: &str) -> bool {
-    name.split('/').next().is_some_and(|domain| domain.ends_with(DOMAIN))
+fn left_out(path: String) -> Finding {
+    Finding { level: Level::Note, path, text: messages::LEFT_OUT.to_owned() }
+}
+
+fn is_foreign(name: &str) -> bool {
+    let domain = name.split('/').next().unwrap_or_default();
+    let above = domain.strip_suffix(DOMAIN);
+    above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
 }

@@ -14,6 +14,7 @@ use machinist_provider::fields::{Finding, Level};
 use serde_json::{Value, json};
 
 use self::class::Translation;
+use self::metadata::Selected;
 use super::messages;
 use super::notes::Notes;
 use super::source::{Key, Machine, Sourced, Sources};
@@ -53,18 +54,21 @@ impl Classes {
 
 pub(super) fn convert(sources: &Sources, notes: &mut Notes) -> Vec<Value> {
     let (mut classes, mut objects) = class::translate_all(sources, notes);
+    let selected = metadata::selected(sources);
     let mut add = |converted: Option<Vec<Value>>| objects.extend(converted.into_iter().flatten());
     for machine in &sources.machines {
         add(collect(machine, notes, |findings| {
-            convert_machine(&machine.value, &mut classes, findings)
+            convert_machine(&machine.value, &mut classes, &selected, findings)
         }));
     }
     for set in &sources.sets {
-        add(collect(set, notes, |findings| sets::set(&set.value, &mut classes, findings)));
+        add(collect(set, notes, |findings| {
+            sets::set(&set.value, &mut classes, &selected, findings)
+        }));
     }
     for deployment in &sources.deployments {
         add(collect(deployment, notes, |findings| {
-            sets::deployment(&deployment.value, &mut classes, findings)
+            sets::deployment(&deployment.value, &mut classes, &selected, findings)
         }));
     }
     // Health checks last: they act on what is there.
@@ -95,6 +99,7 @@ fn collect<T>(
 fn convert_machine(
     machine: &Machine,
     classes: &mut Classes,
+    selected: &Selected<'_>,
     findings: &mut Vec<Finding>,
 ) -> Option<Vec<Value>> {
     let metadata = &machine.metadata;
@@ -112,7 +117,7 @@ fn convert_machine(
     let namespace = metadata.namespace.as_deref();
     let class = classes.find(namespace, &machine.spec.class, "spec.class.name", findings)?;
     let (labels, annotations) =
-        template::machine_metadata(metadata, &machine.spec, class, findings);
+        template::machine_metadata(metadata, &machine.spec, class, "metadata", selected, findings);
     let spec = template::machine_spec(&machine.spec, class, "spec", findings);
     let metadata = metadata::of(metadata, labels, annotations);
     Some(vec![object("Machine", &metadata, &serde_json::to_value(spec).ok()?)])

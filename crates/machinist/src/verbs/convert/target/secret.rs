@@ -39,8 +39,9 @@ pub(super) fn references(
 ) {
     let namespace = class.metadata.namespace.as_deref();
     let mut context = Context { namespace, sources, findings };
-    if let Some(secret) = &class.secret {
-        context.user_data(secret, spec);
+    match &class.secret {
+        Some(secret) => context.user_data(secret, spec),
+        None => context.add(Level::Unsupported, "secretRef", messages::NO_SECRET.to_owned()),
     }
     let (path, credentials) = match &class.credentials {
         Some(credentials) => ("credentialsSecretRef", Some(credentials)),
@@ -73,7 +74,7 @@ impl Context<'_> {
         }
         let data = match self.find(reference) {
             None => {
-                self.add(Level::Note, "secretRef", messages::unseen_user_data(name));
+                self.add(Level::Unsupported, "secretRef", messages::unseen_user_data(name));
                 return;
             }
             Some(secret) => {

@@ -6,38 +6,41 @@ use machinist_api::machine_deployment::{
 use machinist_api::machine_set::MachineSetSpec;
 use machinist_api::names::ANNOTATION_CREATION_TIMEOUT;
 use machinist_api::parts::LabelSelector;
-use machinist_provider::fields::Finding;
+use machinist_provider::fields::{Finding, Level};
 use serde_json::{Value, json};
 
 use super::class::Translation;
-use super::metadata::{self, Pairs};
+use super::metadata::{self, EFFECTIVE_TIMEOUT, Pairs, Selected};
 use super::{Classes, health_check, object, template};
+use crate::verbs::convert::messages;
 use crate::verbs::convert::source::{self, Strategy, StrategyKind, read_timeout};
 
 const CLASS: &str = "spec.template.spec.class.name";
 const DEPLOYMENT: &str = "MachineDeployment";
-/// On a MachineDeployment, for its new Machines.
-const EFFECTIVE_TIMEOUT: &str = "node.machine.sapcloud.io/effective-creation-timeout";
+/// Without a limit, machine-controller-manager keeps all old MachineSets.
+const ALL: i32 = i32::MAX;
 
 pub(super) fn set(
     source: &source::Set,
     classes: &mut Classes,
+    selected: &Selected<'_>,
     findings: &mut Vec<Finding>,
 ) -> Option<Vec<Value>> {
     let namespace = source.metadata.namespace.as_deref();
     let class = classes.find(namespace, &source.template.spec.class, CLASS, findings)?;
+    let selector = selector(&source.selector);
     let spec = MachineSetSpec {
         min_ready_seconds: source.min_ready_seconds,
         replicas: Some(source.replicas),
-        selector: Some(selector(&source.selector)),
-        template: Some(template::template(&source.template, class, findings)),
+        selector: Some(selector.clone()),
+        template: Some(template::template(&source.template, class, selected, findings)),
         ..MachineSetSpec::default()
     };
-    let metadata = object_metadata(&source.metadata, class, findings);
+    let metadata = object_metadata(&source.metadata, class, selected, findings);
     let mut objects = vec![object("MachineSet", &metadata, &serde_json::to_value(spec).ok()?)];
     // A MachineDeployment has its own.
     if source.metadata.owner.as_deref() != Some(DEPLOYMENT) {
-        objects.extend(health_check::of(&source.metadata, source));
+        objects.extend(health_check::of(&source.metadata, source, &selector));
     }
     Some(objects)
 }
@@ -45,19 +48,20 @@ pub(super) fn set(
 pub(super) fn deployment(
     source: &source::Deployment,
     classes: &mut Classes,
+    selected: &Selected<'_>,
     findings: &mut Vec<Finding>,
 ) -> Option<Vec<Value>> {
     let set = &source.set;
     let namespace = source.metadata.namespace.as_deref();
     let class = classes.find(namespace, &set.template.spec.class, CLASS, findings)?;
-    let mut template = template::template(&set.template, class, findings);
-    let timeout = source.metadata.annotations.get(EFFECTIVE_TIMEOUT);
-    if let (Some(timeout), Some(metadata)) =
-        (timeout.and_then(|text| read_timeout(text)), &mut template.metadata)
-        && let Some(annotations) = &mut metadata.annotations
+    let mut template = template::template(&set.template, class, selected, findings);
+    if let Some(timeout) = effective_timeout(&source.metadata, findings)
+        && let Some(annotations) =
+            template.metadata.as_mut().and_then(|metadata| metadata.annotations.as_mut())
     {
         annotations.insert(ANNOTATION_CREATION_TIMEOUT.to_owned(), timeout);
     }
+    let selector = selector(&set.selector);
     let spec = MachineDeploymentSpec {
         min_ready_seconds: set.min_ready_seconds,
         // A rolling update would replace what was to be updated in place.
@@ -65,27 +69,40 @@ pub(super) fn deployment(
             .then_some(true),
         progress_deadline_seconds: source.progress_deadline_seconds,
         replicas: Some(set.replicas),
-        revision_history_limit: source.revision_history_limit,
-        selector: Some(selector(&set.selector)),
+        revision_history_limit: Some(source.revision_history_limit.unwrap_or(ALL)),
+        selector: Some(selector.clone()),
         strategy: Some(strategy(&source.strategy)),
         template: Some(template),
     };
-    let metadata = object_metadata(&source.metadata, class, findings);
+    let metadata = object_metadata(&source.metadata, class, selected, findings);
     let mut objects = vec![object(DEPLOYMENT, &metadata, &serde_json::to_value(spec).ok()?)];
-    objects.extend(health_check::of(&source.metadata, set));
+    objects.extend(health_check::of(&source.metadata, set, &selector));
     Some(objects)
+}
+
+fn effective_timeout(source: &source::Metadata, findings: &mut Vec<Finding>) -> Option<String> {
+    let text = source.annotations.get(EFFECTIVE_TIMEOUT)?;
+    let timeout = read_timeout(text);
+    if timeout.is_none() {
+        let path = format!("metadata.annotations[{EFFECTIVE_TIMEOUT}]");
+        let text = messages::not_a_duration(text);
+        findings.push(Finding { level: Level::Unsupported, path, text });
+    }
+    timeout
 }
 
 fn object_metadata(
     source: &source::Metadata,
     class: &Translation,
+    selected: &Selected<'_>,
     findings: &mut Vec<Finding>,
 ) -> Value {
     let mut annotations: Pairs = metadata::annotations(source, "metadata", findings);
     for (name, value) in &class.capacity {
         annotations.entry(name.clone()).or_insert_with(|| value.clone());
     }
-    metadata::of(source, metadata::labels(&source.labels), annotations)
+    let labels = metadata::labels(&source.labels, "metadata", selected, findings);
+    metadata::of(source, labels, annotations)
 }
 
 /// With our name for the hash of the template.

@@ -50,8 +50,7 @@ impl Launch {
         let mut launch = process::Launch::new(PROGRAM, LOGS, &world.namespace)?;
         launch
             .command
-            .args(["run", "--metrics-bind-address=127.0.0.1:0", "--health-addr=0"])
-            .arg("--time-scale=0.1")
+            .args(["run", "--metrics-bind-address=127.0.0.1:0", "--time-scale=0.1"])
             .env("KUBECONFIG", world.kubeconfig())
             .env("AWS_ENDPOINT_URL", NOWHERE)
             .env("AWS_ACCESS_KEY_ID", AMBIENT)
@@ -92,11 +91,23 @@ impl Launch {
         self
     }
 
-    /// Starts it and waits until it listens.
-    pub(crate) async fn start(self) -> Result<Annotator> {
+    /// Starts it without probes and waits until it listens.
+    pub(crate) async fn start(mut self) -> Result<Annotator> {
+        self.0.command.arg("--health-addr=0");
         let process = self.0.start()?;
         let [metrics] = process.addresses().await?;
         Ok(Annotator { process, metrics })
+    }
+
+    /// The same with probes, whose address it returns, too.
+    pub(crate) async fn start_with_probes(mut self) -> Result<(Annotator, SocketAddr)> {
+        self.0.command.arg("--health-addr=127.0.0.1:0");
+        let process = self.0.start()?;
+        let [first, second] = process.addresses().await?;
+        // Metrics answer no other path.
+        let (code, _) = http::get(first, "/healthz").await?;
+        let (probes, metrics) = if code == 200 { (first, second) } else { (second, first) };
+        Ok((Annotator { process, metrics }, probes))
     }
 }
 

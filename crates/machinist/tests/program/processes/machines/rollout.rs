@@ -144,6 +144,8 @@ async fn a_rollout_is_watched_undone_and_restarted() -> Result<()> {
     // Back, and what was planned first is not done.
     let dry = at.rollout(&["undo", "web", "--dry-run"]).await?;
     dry.says(0, "would be rolled back to revision 1 (dry run)")?;
+    let checked = at.rollout(&["undo", "md", "web", "--dry-run=server"]).await?;
+    checked.says(0, "would be rolled back to revision 1 (server dry run)")?;
     ensure!(at.instance_type("web").await? == "sim.medium", "a dry run wrote");
     let undone = at.rollout(&["undo", "web"]).await?;
     undone.says(0, "machinedeployment.machine.openshift.io/web rolled back to revision 1\n")?;
@@ -197,8 +199,8 @@ async fn a_paused_rollout_waits_and_is_not_undone() -> Result<()> {
     at.fleet.until_deployment("web", "the pause", held).await?;
     let waiting = at.rollout(&["status", "web", "--watch=false"]).await?;
     waiting.says(0, "0 out of 1 new Machines")?;
-    let waited = at.rollout(&["status", "web", "--timeout=500ms"]).await?;
-    waited.fails("timed out after 500ms: Waiting for machinedeployment \"web\"")?;
+    let waited = at.rollout(&["status", "web", "--timeout=5s"]).await?;
+    waited.fails("timed out after 5s: Waiting for machinedeployment \"web\"")?;
     let undo = at.rollout(&["undo", "web", "--to-revision=1"]).await?;
     undo.fails("run machinist rollout resume web first (there is only revision 1)")?;
     at.rollout(&["restart", "web"]).await?.fails("cannot restart paused")?;
