@@ -76,6 +76,10 @@ impl SpecHalf for AwsSpecs {
         KINDS
     }
 
+    fn hot_fields(&self, _: &RawValue) -> &'static [&'static str] {
+        &["tags"]
+    }
+
     fn validate(&self, spec: &RawValue) -> Vec<Problem> {
         let config: config::ProviderConfig = match spec::read(spec) {
             Ok(config) => config,

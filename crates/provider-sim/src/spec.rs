@@ -115,6 +115,10 @@ impl SpecHalf for SimSpecs {
         KINDS
     }
 
+    fn hot_fields(&self, _: &RawValue) -> &'static [&'static str] {
+        &["tags"]
+    }
+
     fn validate(&self, spec: &RawValue) -> Vec<Problem> {
         match SimMachineProviderConfig::read(spec) {
             Ok(config) => config.problems(),

@@ -124,6 +124,10 @@ impl SpecHalf for Providers {
         self.find(spec)?.0.specs.shape(spec)
     }
 
+    fn hot_fields(&self, spec: &RawValue) -> &'static [&'static str] {
+        self.find(spec).map_or(&[], |(known, _)| known.specs.hot_fields(spec))
+    }
+
     fn provider(&self, spec: &RawValue) -> Option<&'static str> {
         self.find(spec).ok().map(|(known, _)| known.name)
     }

@@ -15,6 +15,13 @@ pub trait SpecHalf: fmt::Debug + Send + Sync {
         &[]
     }
 
+    /// The fields of this spec, at its top level, that [`Cloud::update`](crate::cloud::Cloud::update) changes on a
+    /// living instance, such as `tags`: a MachineDeployment copies their changes to its Machines instead of replacing
+    /// these. Clusters store which fields these were, so a field that is declared once stays declared.
+    fn hot_fields(&self, _spec: &RawValue) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The name of the provider that this spec is for, where `self` reads the specs of several.
     fn provider(&self, _spec: &RawValue) -> Option<&'static str> {
         None

@@ -46,6 +46,7 @@ impl ExampleCloud {
             "attempt": machine.attempt,
             "token": format!("{}-{}", machine.uid, machine.attempt),
             "flavour": config.flavour,
+            "tags": tags(machine),
         });
         Ok(ProviderStatus([("launch".to_owned(), launch)].into_iter().collect()))
     }
@@ -53,7 +54,9 @@ impl ExampleCloud {
     fn create_now(&self, machine: &MachineRef) -> Result<Instance, CloudError> {
         let flavour = launch(machine, "flavour");
         let prepared = machine.status.attempt() == Some(machine.attempt);
-        let (Some(token), Some(flavour), true) = (launch(machine, "token"), flavour, prepared)
+        let tags = launch_tags(machine);
+        let (Some(token), Some(flavour), Some(tags), true) =
+            (launch(machine, "token"), flavour, tags, prepared)
         else {
             let message = format!("attempt {} was not prepared", machine.attempt);
             let error = CloudError::new(ErrorClass::Unexpected, message);
@@ -62,7 +65,7 @@ impl ExampleCloud {
         // The guest may appear from now on.
         self.absences.forget(&machine.uid);
         permit::check()?;
-        let guest = self.hypervisor.create(token, flavour, tags(machine)).map_err(error)?;
+        let guest = self.hypervisor.create(token, flavour, tags).map_err(error)?;
         Ok(instance(&guest, Some(machine)))
     }
 
@@ -185,15 +188,24 @@ fn launch<'a>(machine: &'a MachineRef, name: &str) -> Option<&'a str> {
     machine.status.0.get("launch")?.get(name)?.as_str()
 }
 
+/// The tags of the stored launch: `create` reads nothing else.
+fn launch_tags(machine: &MachineRef) -> Option<BTreeMap<String, String>> {
+    let tags = machine.status.0.get("launch")?.get("tags")?;
+    serde_json::from_value(tags.clone()).ok()
+}
+
 /// Whether this guest belongs to the machine's last attempt.
 fn is_last(guest: &Guest, machine: &MachineRef) -> bool {
     launch(machine, "token") == Some(guest.token.as_str())
 }
 
-/// The tags of a machine's guest.
+/// The tags of a machine's guest. The spec cannot override the owner's.
 fn tags(machine: &MachineRef) -> BTreeMap<String, String> {
-    let tags = Ownership::of(machine).tags();
-    tags.into_iter().map(|(tag, value)| (tag.to_owned(), value.to_string())).collect()
+    let config = ExampleMachineProviderConfig::read(&machine.spec);
+    let mut tags = config.map(|config| config.tags).unwrap_or_default();
+    let owner = Ownership::of(machine).tags();
+    tags.extend(owner.map(|(tag, value)| (tag.to_owned(), value.to_string())));
+    tags
 }
 
 fn instance(guest: &Guest, machine: Option<&MachineRef>) -> Instance {

@@ -1,5 +1,7 @@
 //! The spec half: parses `spec.providerSpec.value` of a Machine. Pure: it makes no requests.
 
+use std::collections::BTreeMap;
+
 use machinist_domain::shape::Shape;
 use machinist_provider::spec::{Problem, SpecError, SpecHalf, SpecKind};
 use serde::Deserialize;
@@ -17,6 +19,8 @@ pub(crate) struct ExampleMachineProviderConfig {
     pub(crate) flavour: String,
     #[serde(default = "site")]
     pub(crate) site: String,
+    #[serde(default)]
+    pub(crate) tags: BTreeMap<String, String>,
 }
 
 fn site() -> String {
@@ -70,6 +74,11 @@ impl SpecHalf for ExampleSpecs {
 
     fn kinds(&self) -> &[SpecKind] {
         KINDS
+    }
+
+    // `update` in cloud.rs changes them on a living guest, so a MachineDeployment replaces no Machine for them.
+    fn hot_fields(&self, _: &RawValue) -> &'static [&'static str] {
+        &["tags"]
     }
 
     fn validate(&self, spec: &RawValue) -> Vec<Problem> {

@@ -39,8 +39,12 @@ impl SecretReader for NoSecrets {
 }
 
 fn spec(flavour: &str) -> Arc<RawValue> {
+    spec_with(flavour, "")
+}
+
+fn spec_with(flavour: &str, rest: &str) -> Arc<RawValue> {
     let spec = format!(
-        r#"{{"apiVersion":"example.com/v1","kind":"ExampleMachineProviderConfig","flavour":"{flavour}"}}"#
+        r#"{{"apiVersion":"example.com/v1","kind":"ExampleMachineProviderConfig","flavour":"{flavour}"{rest}}}"#
     );
     RawValue::from_string(spec).unwrap().into()
 }
@@ -69,6 +73,10 @@ impl Bed for ExampleBed {
 
     fn good_spec(&self) -> Arc<RawValue> {
         spec("small")
+    }
+
+    fn hot_spec(&self, _: &str) -> Option<Arc<RawValue>> {
+        Some(spec_with("small", r#", "tags": {"team": "a"}"#))
     }
 
     fn impossible_spec(&self) -> Arc<RawValue> {

@@ -37,6 +37,9 @@ pub const ANNOTATION_FORCE_DELETION: &str = "machinist.dev/force-deletion";
 
 /// On a MachineSet of a MachineDeployment and on its Machines: the hash of the template.
 pub const LABEL_TEMPLATE_HASH: &str = "machinist.dev/template-hash";
+/// On a MachineSet of a MachineDeployment: the fields of the provider spec that its hash leaves out, separated by
+/// commas, because the provider changes them on living instances.
+pub const ANNOTATION_HOT_FIELDS: &str = "machinist.dev/hot-fields";
 /// On a MachineSet: its MachineDeployment. cluster-autoscaler reads it.
 pub const LABEL_DEPLOYMENT_NAME: &str = "cluster.x-k8s.io/deployment-name";
 /// On a MachineDeployment and its MachineSets: the revision of the template, from 1. cluster-autoscaler reads it.

@@ -27,6 +27,7 @@ mod tests {
             ANNOTATION_DRAIN,
             ANNOTATION_FORCE_DELETION,
             ANNOTATION_HOLDER,
+            ANNOTATION_HOT_FIELDS,
             ANNOTATION_NODE_METADATA,
             ANNOTATION_ORDINALS,
             ANNOTATION_RESTARTED_AT,

@@ -38,6 +38,8 @@ pub struct MachineDeploymentSpec {
     /// The same as it was read, for the selectors of its sets.
     pub raw_selector: wire::LabelSelector,
     pub template: Template,
+    /// The fields of the template's provider spec that its provider changes on living instances.
+    pub hot_fields: &'static [&'static str],
     pub min_ready_seconds: i32,
     pub paused: bool,
     pub history_limit: Option<i32>,
@@ -83,6 +85,7 @@ impl Kind for MachineDeployments {
     fn project(&self, wire: wire::MachineDeployment) -> MachineDeployment {
         let wire::MachineDeployment { metadata, spec, status } = wire;
         let pairs = |map| Pairs::shared(map, name);
+        let hot_fields = self.reader.hot_fields(&spec.template);
         MachineDeployment {
             meta: Meta::of(&metadata),
             created: metadata.creation_timestamp.unwrap_or(Timestamp::UNIX_EPOCH),
@@ -94,6 +97,7 @@ impl Kind for MachineDeployments {
                 replicas: spec.replicas,
                 selector: Selector::read(&spec.selector),
                 raw_selector: spec.selector,
+                hot_fields,
                 template: Template {
                     labels: pairs(spec.template.metadata.labels),
                     annotations: pairs(spec.template.metadata.annotations),

@@ -225,8 +225,17 @@ impl Controller for MachineController {
         self.migration.subscribe(queue, &self.machines);
         let (instances, refused) = (self.instances.clone(), Arc::clone(&self.refused));
         let (drainer, metrics) = (Arc::clone(&self.drainer), Arc::clone(&self.metrics));
-        let repairs = Arc::clone(&self.repairs);
+        let (repairs, edited) = (Arc::clone(&self.repairs), Arc::clone(queue));
         self.machines.subscribe(move |change| {
+            if let (Some(Entry::Known(before)), Some(Entry::Known(after))) =
+                (change.before, change.after)
+                && before.provider_spec != after.provider_spec
+            {
+                // It was compared with the former spec, possibly by a reconcile since the change.
+                instances.forget(&after.meta.uid);
+                repairs.forget(&after.meta.uid);
+                edited.add_changed(change.key, change);
+            }
             if let (Some(gone), None) = (change.before, change.after) {
                 let uid = &gone.meta().uid;
                 metrics.forget(change.key, uid);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt as _};
 use machinist_api::names::{
-    ANNOTATION_CHANGE_CAUSE, ANNOTATION_DELETE_MACHINE, ANNOTATION_REVISION, LABEL_DEPLOYMENT_NAME,
-    LABEL_TEMPLATE_HASH,
+    ANNOTATION_CHANGE_CAUSE, ANNOTATION_DELETE_MACHINE, ANNOTATION_HOT_FIELDS, ANNOTATION_REVISION,
+    LABEL_DEPLOYMENT_NAME, LABEL_TEMPLATE_HASH,
 };
 use machinist_api::resource::MACHINE_DEPLOYMENTS;
 use machinist_api::wire;
@@ -43,7 +43,9 @@ pub(super) async fn act(
     let outcome = match plan {
         Plan::NoOp(_) | Plan::Refuse(_) => Ok(Outcome::Nothing),
         Plan::Claim { adopt, release, .. } => executor.claim(adopt, release).await,
-        Plan::Create { name, hash, revision } => executor.create(name, hash, *revision).await,
+        Plan::Create { name, hash, hot_fields, revision } => {
+            executor.create(name, hash, hot_fields.as_deref(), *revision).await
+        }
         Plan::SetRevision { set, revision, .. } => {
             let cause = view.deployment.change_cause.as_deref();
             executor.number(&controller.sets, &set.meta, *revision, cause).await
@@ -51,7 +53,7 @@ pub(super) async fn act(
         Plan::AnnotateRevision(revision) => {
             executor.number(&controller.deployments, &snapshot.meta, *revision, None).await
         }
-        Plan::PushDown { set, patch, machines } => executor.push(set, patch, machines).await,
+        Plan::PushDown { set, patch, machines, .. } => executor.push(set, patch, machines).await,
         Plan::Mark(machines) => executor.mark(machines, json!(MARK)).await,
         Plan::Unmark(machines) => executor.mark(machines, Value::Null).await,
         Plan::Scale(sizes) => executor.scale(sizes).await,
@@ -101,8 +103,8 @@ impl Executor<'_> {
             let owners = references(&set.state.other_owners, owner);
             let mut labels = self.deployment_label();
             // The set of the same template is taken over as it is.
-            if let Ok(parts) = template::parts(&set.state.spec.template) {
-                let hash = template::hash(&parts.recipe);
+            let hot_fields = set.state.hot_fields.as_deref();
+            if let Ok(hash) = template::hash_on(&set.state.spec.template, hot_fields) {
                 labels.insert(LABEL_TEMPLATE_HASH.to_owned(), json!(hash));
             }
             let metadata = json!({"ownerReferences": owners, "labels": labels});
@@ -125,8 +127,14 @@ impl Executor<'_> {
         Ok(live.is_some_and(|live| live.meta().uid == self.deployment.uid && !live.meta().deleting))
     }
 
-    async fn create(&self, name: &str, hash: &str, revision: i64) -> Result<Outcome, Failure> {
-        let body = self.body(hash, revision)?;
+    async fn create(
+        &self,
+        name: &str,
+        hash: &str,
+        hot_fields: Option<&str>,
+        revision: i64,
+    ) -> Result<Outcome, Failure> {
+        let body = self.body(hash, hot_fields, revision)?;
         let sets = &self.controller.sets;
         let key = ObjectKey::new(Arc::clone(&self.deployment.key.namespace), name);
         match self.writer.create(sets, &key, &body, self.plan).await {
@@ -136,6 +144,7 @@ impl Executor<'_> {
                 let ours = live.as_ref().and_then(Entry::known).is_some_and(|set| {
                     let owner = set.state.owner.as_ref();
                     set.state.labels.get(LABEL_TEMPLATE_HASH) == Some(hash)
+                        && set.state.hot_fields.as_deref() == hot_fields
                         && owner.is_none_or(|owner| owner.uid == self.deployment.uid)
                 });
                 Ok(if live.is_none() || ours { Outcome::Outdated } else { Outcome::Collision })
@@ -144,7 +153,7 @@ impl Executor<'_> {
         }
     }
 
-    fn body(&self, hash: &str, revision: i64) -> Result<Value, Failure> {
+    fn body(&self, hash: &str, hot_fields: Option<&str>, revision: i64) -> Result<Value, Failure> {
         let spec = &self.view.deployment.spec;
         let machine: Value = match &spec.template.spec {
             None => json!({}),
@@ -159,6 +168,9 @@ impl Executor<'_> {
         let mut set_labels = labels.clone();
         set_labels.extend(self.deployment_label());
         let mut annotations = json!({ANNOTATION_REVISION: revision.to_string()});
+        if let Some(fields) = hot_fields {
+            annotations[ANNOTATION_HOT_FIELDS] = json!(fields);
+        }
         if let Some(cause) = &self.view.deployment.change_cause {
             annotations[ANNOTATION_CHANGE_CAUSE] = json!(&**cause);
         }

@@ -4,6 +4,7 @@
 //! copy what needs no new Machines; scale ([`scaling`]); delete old sets. A repeated step changes nothing: the new
 //! set's name follows from the template, and sizes are written with the resourceVersion of the set.
 
+mod push_down;
 mod scaling;
 
 use std::sync::Arc;
@@ -11,13 +12,13 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::LABEL_TEMPLATE_HASH;
 use machinist_api::wire::IntOrText;
-use serde_json::{Map, Value, json};
 
 use self::scaling::{Fleet, Numbers, Step, Wait};
 use super::error::Refusal;
+use super::hot_fields::HotFields;
 use super::plan::{Plan, Reason, Resize};
 use super::snapshot::{Member, SetView, Snapshot, View};
-use super::template::{self, Parts, Soft};
+use super::template::{self, Parts};
 use crate::kinds::{Machine, MachineDeploymentSpec};
 
 const DEFAULT_REPLICAS: i32 = 1;
@@ -45,6 +46,8 @@ pub(super) struct Desired {
     surge: usize,
     pub(super) unavailable: usize,
     recreate: bool,
+    /// Fields of the provider spec that are copied to living Machines.
+    pub(super) hot: HotFields,
     pub(super) parts: Parts,
     hash: String,
     /// The set of the current template.
@@ -61,8 +64,11 @@ impl Desired {
         let replicas = spec.replicas.unwrap_or(DEFAULT_REPLICAS);
         let replicas = usize::try_from(replicas).map_err(|_| Refusal::Replicas(replicas))?;
         let (recreate, surge, unavailable) = limits(spec, replicas)?;
-        let parts = template::parts(&spec.template)
-            .map_err(|error| Refusal::Template(error.to_string()))?;
+        let invalid = |error: serde_json::Error| Refusal::Template(error.to_string());
+        let new = set_of_template(view).map_err(invalid)?;
+        let stored = new.and_then(|new| view.sets[new].set.state.hot_fields.as_deref());
+        let hot = HotFields::stored(stored).with(HotFields::declared(spec.hot_fields));
+        let parts = template::parts(&spec.template, &hot).map_err(invalid)?;
         if let Some(other) = &view.overlaps {
             return Err(Refusal::Overlap(other.clone()));
         }
@@ -70,10 +76,7 @@ impl Desired {
             return Err(Refusal::UndecodableSet(set.clone()));
         }
         let hash = template::hash(&parts.recipe);
-        let new = view.sets.iter().position(|one| {
-            !one.set.meta.deleting && one.set.state.labels.get(LABEL_TEMPLATE_HASH) == Some(&*hash)
-        });
-        Ok(Self { replicas, surge, unavailable, recreate, parts, hash, new })
+        Ok(Self { replicas, surge, unavailable, recreate, hot, parts, hash, new })
     }
 
     fn plan(&self, snapshot: &Snapshot, view: &View, now: Timestamp) -> Plan {
@@ -112,38 +115,12 @@ impl Desired {
         let deployment = &snapshot.meta.key.name;
         let name = template::set_name(deployment, &self.parts.recipe, collisions);
         // Its Machines count until they are gone, and it has the name.
-        if view.sets.iter().any(|one| *one.set.meta.key.name == *name) {
+        let has_name = |one: &SetView| one.set.meta.deleting && *one.set.meta.key.name == *name;
+        if view.sets.iter().any(has_name) {
             return Plan::NoOp(Reason::SetDeleting);
         }
-        Plan::Create { name, hash: self.hash.clone(), revision: newest(view, None) + 1 }
-    }
-
-    fn push_down(&self, view: &View, new: usize) -> Option<Plan> {
-        let one = &view.sets[new];
-        let spec = &view.deployment.spec;
-        // A template that cannot be read is not ours: the hash is.
-        let stored = template::parts(&one.set.state.spec.template).ok()?.soft;
-        let wanted = &self.parts.soft;
-        let min_ready = u64::try_from(spec.min_ready_seconds).unwrap_or(0);
-        let mut patch = soft_patch(&stored, wanted);
-        if patch.is_empty() && one.set.state.spec.min_ready.as_secs() == min_ready {
-            return None;
-        }
-        let machines = one.members.iter().filter_map(|member| member.machine.as_ref());
-        let machines = machines.filter_map(|machine| {
-            let patch = machine_patch(machine, &stored, wanted);
-            (!patch.is_empty()).then(|| (Arc::clone(machine), Value::Object(patch)))
-        });
-        let machines = machines.collect();
-        let mut spec = Map::new();
-        if let Some(annotations) = patch.remove("metadata") {
-            spec.insert("metadata".to_owned(), annotations);
-        }
-        if let Some(machine) = patch.remove("spec") {
-            spec.insert("spec".to_owned(), machine);
-        }
-        let patch = json!({"spec": {"minReadySeconds": min_ready, "template": spec}});
-        Some(Plan::PushDown { set: Arc::clone(&one.set), patch, machines })
+        let (hash, hot_fields) = (self.hash.clone(), self.hot.to_text());
+        Plan::Create { name, hash, hot_fields, revision: newest(view, None) + 1 }
     }
 
     fn scale(&self, view: &View, now: Timestamp) -> Plan {
@@ -196,6 +173,28 @@ impl Desired {
         old.truncate(old.len() - limit);
         old.into_iter().find(is_empty).map(|one| Arc::clone(&one.set))
     }
+}
+
+/// The oldest set whose hash is that of the current template.
+fn set_of_template(view: &View) -> Result<Option<usize>, serde_json::Error> {
+    let template = &view.deployment.spec.template;
+    // The fields that sets leave out rarely differ.
+    let mut hashes: Vec<(Option<&str>, String)> = Vec::new();
+    for (at, one) in view.sets.iter().enumerate() {
+        let fields = one.set.state.hot_fields.as_deref();
+        if hashes.iter().all(|(known, _)| *known != fields) {
+            hashes.push((fields, template::hash_on(template, fields)?));
+        }
+        let label = one.set.state.labels.get(LABEL_TEMPLATE_HASH);
+        let is_its = |(known, hash): &(Option<&str>, String)| {
+            *known == fields && label == Some(hash.as_str())
+        };
+        if !one.set.meta.deleting && hashes.iter().any(is_its) {
+            return Ok(Some(at));
+        }
+    }
+    // So that an unreadable template is refused without sets, too.
+    template::hash_on(template, None).map(|_| None)
 }
 
 /// The revision of the current template is the highest one, also after a rollback. Its set has the change cause of the
@@ -334,75 +333,6 @@ fn markable(one: &SetView, count: usize, view: &View, now: Timestamp) -> Vec<Arc
     machines.sort_by_key(|one| (one.status.node_ref.is_some(), one.meta.key.clone()));
     machines.truncate(count);
     machines
-}
-
-/// What of a template changes: `metadata.annotations`, `spec.metadata` and `spec.taints`.
-fn soft_patch(from: &Soft, to: &Soft) -> Map<String, Value> {
-    let mut patch = Map::new();
-    let timeouts = template::merge_patch(&from.timeouts, &to.timeouts);
-    if !timeouts.is_empty() {
-        patch.insert("metadata".to_owned(), json!({"annotations": timeouts}));
-    }
-    let mut node = Map::new();
-    for (name, from, to) in [
-        ("labels", &from.node_labels, &to.node_labels),
-        ("annotations", &from.node_annotations, &to.node_annotations),
-    ] {
-        let change = template::merge_patch(from, to);
-        if !change.is_empty() {
-            node.insert(name.to_owned(), change.into());
-        }
-    }
-    let mut spec = Map::new();
-    if !node.is_empty() {
-        spec.insert("metadata".to_owned(), node.into());
-    }
-    if from.taints != to.taints {
-        spec.insert("taints".to_owned(), to.taints.clone().into());
-    }
-    if !spec.is_empty() {
-        patch.insert("spec".to_owned(), spec.into());
-    }
-    patch
-}
-
-/// The same change on a Machine, which may have it already. What others added to the Machine stays, except among the
-/// taints, which are one list.
-fn machine_patch(machine: &Machine, from: &Soft, to: &Soft) -> Map<String, Value> {
-    let object = |pairs: &machinist_domain::pairs::Pairs| -> Map<String, Value> {
-        pairs.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
-    };
-    // Only the keys that change in the template.
-    let rest = |own: Map<String, Value>, from: &Map<String, Value>, to: &Map<String, Value>| {
-        let mut wanted = own.clone();
-        for (name, value) in template::merge_patch(from, to) {
-            if value.is_null() {
-                wanted.remove(&name);
-            } else {
-                wanted.insert(name, value);
-            }
-        }
-        (own, wanted)
-    };
-    let timeouts = rest(object(&machine.annotations), &from.timeouts, &to.timeouts);
-    let labels = rest(object(&machine.node_labels), &from.node_labels, &to.node_labels);
-    let annotations =
-        rest(object(&machine.node_annotations), &from.node_annotations, &to.node_annotations);
-    let taints: Vec<_> = machine.node_taints.iter().map(crate::kinds::Taint::to_json).collect();
-    let wanted_taints = if from.taints == to.taints { taints.clone() } else { to.taints.clone() };
-    let own = Soft {
-        timeouts: timeouts.0,
-        node_labels: labels.0,
-        node_annotations: annotations.0,
-        taints,
-    };
-    let wanted = Soft {
-        timeouts: timeouts.1,
-        node_labels: labels.1,
-        node_annotations: annotations.1,
-        taints: wanted_taints,
-    };
-    soft_patch(&own, &wanted)
 }
 
 #[cfg(test)]

@@ -101,8 +101,16 @@ const WRITES: &[Write] = &[
             "spec.template.metadata.annotations",
             "spec.template.spec.metadata",
             "spec.template.spec.taints",
+            "spec.template.spec.providerSpec.value",
         ],
-        "Of the MachineSet of the current template: what can change without new Machines.",
+        "Of the MachineSet of the current template: what can change without new Machines. Of the provider spec only \
+         the fields that its provider declares as hot.",
+    ),
+    Write::patch(
+        MACHINE_SETS,
+        &["metadata.annotations[machinist.dev/hot-fields]"],
+        "The fields of the provider spec that the hash of the template leaves out. Replaced, with the hash, if a \
+         provider declares more.",
     ),
     Write::patch(
         MACHINE_SETS,
@@ -137,7 +145,9 @@ const WRITES: &[Write] = &[
             "metadata.annotations[machinist.dev/drain-timeout]",
             "spec.metadata",
             "spec.taints",
+            "spec.providerSpec.value",
         ],
-        "When these change in the template of a MachineDeployment: the keys that changed.",
+        "When these change in the template of a MachineDeployment: the keys that changed. Of the provider spec only \
+         the fields that its provider declares as hot.",
     ),
 ];

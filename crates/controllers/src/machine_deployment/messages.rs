@@ -105,8 +105,8 @@ texts! {
     pub(super) fn deleted(set: &str) = "Deleted old MachineSet {set}";
     pub(super) fn adopted(sets: &str) = "Adopted {sets}: labels match the selector";
     pub(super) fn released(sets: &str) = "Released {sets}: labels no longer match the selector";
-    pub(super) fn pushed(set: &str, count: usize) =
-        "Updated MachineSet {set} and {} without replacing Machines", machines(count, "");
+    pub(super) fn pushed(set: &str, count: usize, changed: &[Change]) =
+        "Updated MachineSet {set} and {} without replacing Machines: {}", machines(count, ""), changes(changed);
     pub(super) fn collision(set: &str) =
         "The name {set} is taken by a MachineSet of another owner; another name is used";
     pub(super) fn claim_failed(cause: &str) = "Cannot adopt or release a MachineSet: {cause}";
@@ -202,7 +202,7 @@ mod tests {
             (NORMAL, EventReason::Delete.as_str(), deleted(set)),
             (NORMAL, EventReason::Adopted.as_str(), adopted(&names([set, "b"].into_iter()))),
             (NORMAL, EventReason::Released.as_str(), released(&names([set; 6].into_iter()))),
-            (NORMAL, EventReason::Update.as_str(), pushed(set, 3)),
+            (NORMAL, EventReason::Update.as_str(), pushed(set, 3, &[change("tags")])),
             ("Event Warning", EventReason::ReconcileError.as_str(), collision(set)),
             (FAILURE, EventReason::ReconcileError.as_str(), claim_failed(refused)),
             (FAILURE, EventReason::FailedCreate.as_str(), create_failed(refused)),

@@ -10,6 +10,7 @@ use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
 use super::MachineDeploymentController;
+use super::hot_fields::HotFields;
 use super::snapshot::{Member, ReadySince, SetView, Snapshot, View};
 use super::template;
 use crate::kinds::{Machine, MachineDeployment, MachineSet};
@@ -86,7 +87,8 @@ async fn view(
 
 /// The set of the current template: its creation may not have been answered.
 fn created(meta: &Meta, deployment: &MachineDeployment) -> Option<ObjectKey> {
-    let parts = template::parts(&deployment.spec.template).ok()?;
+    let hot = HotFields::declared(deployment.spec.hot_fields);
+    let parts = template::parts(&deployment.spec.template, &hot).ok()?;
     let collisions = deployment.status.collisions.unwrap_or(0);
     let name = template::set_name(&meta.key.name, &parts.recipe, collisions);
     Some(ObjectKey::new(Arc::clone(&meta.key.namespace), name))

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::error::Refusal;
 use super::messages;
+use super::template::Change;
 use crate::kinds::{Machine, MachineSet};
 
 #[derive(Debug, Clone)]
@@ -22,6 +23,8 @@ pub enum Plan {
     Create {
         name: String,
         hash: String,
+        /// The annotation with the fields that the hash leaves out.
+        hot_fields: Option<String>,
         revision: i64,
     },
     /// Store the revision, and the change cause if there is one, on the set of the current template.
@@ -37,6 +40,7 @@ pub enum Plan {
         set: Arc<MachineSet>,
         patch: Value,
         machines: Vec<(Arc<Machine>, Value)>,
+        changes: Vec<Change>,
     },
     /// Mark unavailable Machines, so that the next scale-down deletes these.
     Mark(Vec<Arc<Machine>>),

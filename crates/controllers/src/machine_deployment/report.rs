@@ -143,8 +143,10 @@ fn events(plan: &Plan) -> Vec<EventNote> {
         Plan::Create { name, revision, .. } => {
             vec![note(EventReason::Create, "Create", messages::created(name, *revision))]
         }
-        Plan::PushDown { set, machines, .. } => {
-            let text = messages::pushed(set_name(set), machines.len());
+        // The fields that the hash leaves out were recorded.
+        Plan::PushDown { changes, .. } if changes.is_empty() => Vec::new(),
+        Plan::PushDown { set, machines, changes, .. } => {
+            let text = messages::pushed(set_name(set), machines.len(), changes);
             vec![note(EventReason::Update, "Update", text)]
         }
         Plan::Scale(sizes) => sizes

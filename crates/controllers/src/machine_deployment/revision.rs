@@ -4,10 +4,12 @@
 //! the label of the hash.
 
 use jiff::Timestamp;
-use machinist_api::names::{ANNOTATION_CHANGE_CAUSE, ANNOTATION_REVISION, LABEL_TEMPLATE_HASH};
+use machinist_api::names::{
+    ANNOTATION_CHANGE_CAUSE, ANNOTATION_HOT_FIELDS, ANNOTATION_REVISION, LABEL_TEMPLATE_HASH,
+};
 use machinist_api::wire;
 use machinist_domain::pairs::Pairs;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub use super::template::Change;
 use super::template::{self, changes as compare};
@@ -38,9 +40,7 @@ pub fn revisions(
     deployment: &MachineDeployment,
     sets: Vec<wire::MachineSet>,
 ) -> Result<Vec<Revision>, InvalidTemplate> {
-    let own = template::parts(&deployment.spec.template);
-    let own = own.map_err(|error| InvalidTemplate(deployment.meta.key.name.to_string(), error))?;
-    let hash = template::hash(&own.recipe);
+    let own = &deployment.meta.key.name;
     let mut revisions = Vec::new();
     for set in sets {
         let wire::MachineSet { metadata, spec, .. } = set;
@@ -56,6 +56,9 @@ pub fn revisions(
             annotations: Pairs::from(spec.template.metadata.annotations),
             spec: spec.template.spec.raw.map(|raw| raw.get().into()),
         };
+        let hot_fields = metadata.annotations.get(ANNOTATION_HOT_FIELDS).map(String::as_str);
+        let hash = template::hash_on(&deployment.spec.template, hot_fields);
+        let hash = hash.map_err(|error| InvalidTemplate(own.to_string(), error))?;
         let template = template::whole(&stored);
         let template = template.map_err(|error| InvalidTemplate(metadata.name.clone(), error))?;
         revisions.push(Revision {
@@ -92,22 +95,9 @@ pub fn rollback(
     let annotations = json!({ANNOTATION_CHANGE_CAUSE: to.change_cause});
     let patch = json!({
         "metadata": {"annotations": annotations},
-        "spec": {"template": merge_patch(&from, &to.template)},
+        "spec": {"template": template::difference(&from, &to.template)},
     });
     Ok(Some((compare(&from, &to.template), patch)))
-}
-
-/// A merge patch at every depth. Neither value has nulls.
-fn merge_patch(from: &Value, to: &Value) -> Value {
-    let (Value::Object(from), Value::Object(to)) = (from, to) else { return to.clone() };
-    let removed = from.keys().filter(|name| !to.contains_key(*name));
-    let mut patch: Map<_, _> = removed.map(|name| (name.clone(), Value::Null)).collect();
-    let changed = to.iter().filter(|(name, value)| from.get(*name) != Some(value));
-    patch.extend(changed.map(|(name, value)| {
-        let old = from.get(name).unwrap_or(&Value::Null);
-        (name.clone(), merge_patch(old, value))
-    }));
-    Value::Object(patch)
 }
 
 #[cfg(test)]
@@ -131,7 +121,7 @@ mod tests {
 
     fn set(name: &str, revision: &str, owner: &str, mut template: Value) -> wire::MachineSet {
         let parsed = deployment(&template).spec.template.clone();
-        let hash = template::hash(&template::parts(&parsed).unwrap().recipe);
+        let hash = template::hash_on(&parsed, None).unwrap();
         template["metadata"]["labels"][LABEL_TEMPLATE_HASH] = json!(hash);
         template["spec"]["authoritativeAPI"] = json!("MachineAPI");
         serde_json::from_value(json!({
@@ -190,12 +180,5 @@ mod tests {
         let found = revisions(&web, vec![set("old", "1", "u", template("a"))]).unwrap();
         assert!(found[0].current);
         assert_eq!(rollback(&web, &found[0]).unwrap(), None);
-    }
-
-    #[test]
-    fn a_merge_patch_makes_one_value_of_the_other() {
-        let (from, to) =
-            (json!({"a": {"b": 1, "c": 2}, "d": [1]}), json!({"a": {"b": 1}, "d": {"e": 1}}));
-        assert_eq!(merge_patch(&from, &to), json!({"a": {"c": null}, "d": {"e": 1}}));
     }
 }

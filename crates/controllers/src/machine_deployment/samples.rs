@@ -19,6 +19,11 @@ impl SpecHalf for Unread {
     fn shape(&self, _: &RawValue) -> Result<Shape, SpecError> {
         Err(SpecError::Missing)
     }
+
+    /// Those of one kind have tags that need no other instance.
+    fn hot_fields(&self, spec: &RawValue) -> &'static [&'static str] {
+        if spec.get().contains(r#""kind":"Hot""#) { &["tags"] } else { &[] }
+    }
 }
 
 pub(super) fn now() -> Timestamp {
@@ -57,7 +62,9 @@ pub(super) fn read(deployment: &Value) -> Arc<MachineDeployment> {
 pub(super) fn set(kind: &str, replicas: usize, revision: i64, patch: &Value) -> Arc<MachineSet> {
     let mut source = deployment();
     source["spec"]["template"] = template_of(kind);
-    let hash = template::hash(&template::parts(&read(&source).spec.template).unwrap().recipe);
+    let fields = patch.pointer("/metadata/annotations/machinist.dev~1hot-fields");
+    let fields = fields.and_then(Value::as_str);
+    let hash = template::hash_on(&read(&source).spec.template, fields).unwrap();
     let mut set = json!({
         "metadata": {
             "name": kind, "namespace": "ns", "uid": format!("{kind}-uid"), "resourceVersion": "5",

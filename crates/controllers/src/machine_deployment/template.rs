@@ -1,8 +1,9 @@
 //! Templates: what makes a Machine, its hash, and how two differ. Pure.
 //!
 //! The *recipe* is the template as JSON, without what can be changed on living Machines: labels, annotations and taints
-//! of the Node, and the timeouts. A MachineSet's name and label are a hash of its recipe with sorted keys, so they do
-//! not depend on the order of fields or on the layout of a type. Both are stored in clusters and must never change.
+//! of the Node, the timeouts, and hot fields of the provider spec. A MachineSet's name and label are a hash of its recipe
+//! with sorted keys, so they do not depend on the order of fields or on the layout of a type. Both are stored in
+//! clusters and must never change.
 
 use machinist_api::names::{
     ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT, LABEL_TEMPLATE_HASH,
@@ -12,6 +13,7 @@ use machinist_domain::pairs::Pairs;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::hot_fields::HotFields;
 use crate::kinds::Template;
 
 /// Annotations of Machines that take effect at once.
@@ -38,10 +40,27 @@ pub(super) struct Soft {
     pub node_labels: Map<String, Value>,
     pub node_annotations: Map<String, Value>,
     pub taints: Vec<Value>,
+    /// Fields of the provider spec.
+    pub hot: Map<String, Value>,
 }
 
-pub(super) fn parts(template: &Template) -> Result<Parts, serde_json::Error> {
+impl Soft {
+    /// As a part of a template.
+    pub(super) fn to_json(&self) -> Value {
+        let node = json!({"labels": self.node_labels, "annotations": self.node_annotations});
+        let mut spec = json!({"metadata": node, "providerSpec": {"value": self.hot}});
+        if !self.taints.is_empty() {
+            spec["taints"] = json!(self.taints);
+        }
+        json!({"metadata": {"annotations": self.timeouts}, "spec": spec})
+    }
+}
+
+pub(super) fn parts(template: &Template, hot: &HotFields) -> Result<Parts, serde_json::Error> {
     let mut spec = spec(template)?;
+    let provider_spec = spec.get_mut("providerSpec").and_then(|one| one.get_mut("value"));
+    let provider_spec = provider_spec.and_then(Value::as_object_mut);
+    let hot = provider_spec.map(|spec| hot.take(spec)).unwrap_or_default();
     let mut node = object(spec.remove("metadata"));
     let taints = match spec.remove("taints") {
         Some(Value::Array(taints)) => taints,
@@ -55,6 +74,7 @@ pub(super) fn parts(template: &Template) -> Result<Parts, serde_json::Error> {
         node_labels: object(node.remove("labels")),
         node_annotations: object(node.remove("annotations")),
         taints,
+        hot,
     };
     let recipe = json!({"metadata": {"labels": labels, "annotations": annotations}, "spec": spec});
     Ok(Parts { recipe: without_nulls(recipe), soft })
@@ -92,7 +112,7 @@ fn map(pairs: &Pairs, keep: impl Fn(&str) -> bool) -> Map<String, Value> {
     kept.map(|(name, value)| (name.to_owned(), json!(value))).collect()
 }
 
-fn without_nulls(value: Value) -> Value {
+pub(super) fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(map) => {
             let kept = map.into_iter().filter(|(_, value)| !value.is_null());
@@ -106,6 +126,14 @@ fn without_nulls(value: Value) -> Value {
 /// The value of the label `machinist.dev/template-hash`.
 pub(super) fn hash(recipe: &Value) -> String {
     letters(fnv1a(canonical(recipe).as_bytes()))
+}
+
+/// The hash that a set of this template has, by the set's annotation with the hot fields.
+pub(super) fn hash_on(
+    template: &Template,
+    hot_fields: Option<&str>,
+) -> Result<String, serde_json::Error> {
+    Ok(hash(&parts(template, &HotFields::stored(hot_fields))?.recipe))
 }
 
 /// The name of the set; with each collision another one.
@@ -186,16 +214,48 @@ fn compare(path: &str, from: Option<&Value>, to: Option<&Value>, changes: &mut V
     changes.push(Change { path: path.to_owned(), from: from.map(text), to: to.map(text) });
 }
 
-/// A merge patch that makes `from` equal to `to`, key by key.
+/// A merge patch that makes `from` equal to `to`, at every depth. Neither has nulls.
 pub(super) fn merge_patch(
     from: &Map<String, Value>,
     to: &Map<String, Value>,
 ) -> Map<String, Value> {
     let changed = to.iter().filter(|(name, value)| from.get(*name) != Some(value));
+    let changed = changed.map(|(name, value)| match (from.get(name), value) {
+        (Some(Value::Object(old)), Value::Object(new)) => {
+            (name.clone(), merge_patch(old, new).into())
+        }
+        _ => (name.clone(), value.clone()),
+    });
     let removed = from.keys().filter(|name| !to.contains_key(*name));
-    let mut patch: Map<_, _> = changed.map(|(name, value)| (name.clone(), value.clone())).collect();
-    patch.extend(removed.map(|name| (name.clone(), Value::Null)));
-    patch
+    changed.chain(removed.map(|name| (name.clone(), Value::Null))).collect()
+}
+
+/// A merge patch that makes `from` equal to `to`.
+pub(super) fn difference(from: &Value, to: &Value) -> Value {
+    match (from, to) {
+        (Value::Object(from), Value::Object(to)) => merge_patch(from, to).into(),
+        _ => to.clone(),
+    }
+}
+
+/// What becomes of `object` with a merge patch.
+pub(super) fn patched(
+    object: &Map<String, Value>,
+    patch: &Map<String, Value>,
+) -> Map<String, Value> {
+    let mut result = object.clone();
+    for (name, value) in patch {
+        let new = match (object.get(name), value) {
+            (_, Value::Null) => {
+                result.remove(name);
+                continue;
+            }
+            (Some(Value::Object(old)), Value::Object(patch)) => patched(old, patch).into(),
+            _ => without_nulls(value.clone()),
+        };
+        result.insert(name.clone(), new);
+    }
+    result
 }
 
 #[cfg(test)]
@@ -207,7 +267,12 @@ mod tests {
     }
 
     fn of(spec: &str) -> Parts {
-        parts(&template(Pairs::from([("a", "b")]), spec)).unwrap()
+        hot(spec, &[])
+    }
+
+    fn hot(spec: &str, fields: &[&str]) -> Parts {
+        let template = template(Pairs::from([("a", "b")]), spec);
+        parts(&template, &HotFields::declared(fields)).unwrap()
     }
 
     /// They are stored in clusters: the values are pinned.
@@ -237,9 +302,41 @@ mod tests {
         }
         let mut labelled = Pairs::from([("a", "b"), (LABEL_TEMPLATE_HASH, "x")]);
         let spec = r#"{"providerSpec":{"value":{"type":"a"}}}"#;
-        assert_eq!(parts(&template(labelled, spec)).unwrap().recipe, base.recipe);
+        let none = HotFields::default();
+        assert_eq!(parts(&template(labelled, spec), &none).unwrap().recipe, base.recipe);
         labelled = Pairs::from([("a", "c")]);
-        assert_ne!(parts(&template(labelled, spec)).unwrap().recipe, base.recipe);
+        assert_ne!(parts(&template(labelled, spec), &none).unwrap().recipe, base.recipe);
+    }
+
+    #[test]
+    fn hot_fields_are_no_part_of_the_recipe() {
+        let plain = of(r#"{"providerSpec":{"value":{"type":"a"}}}"#);
+        for (value, expected) in [
+            (r#"{"type":"a"}"#, "{}"),
+            (r#"{"type":"a","tags":null}"#, "{}"),
+            (r#"{"type":"a","tags":[{"name":"x"}]}"#, r#"{"tags":[{"name":"x"}]}"#),
+        ] {
+            let spec = format!(r#"{{"providerSpec":{{"value":{value}}}}}"#);
+            let parts = hot(&spec, &["tags"]);
+            assert_eq!(parts.recipe, plain.recipe, "{value}");
+            assert_eq!(Value::Object(parts.soft.hot).to_string(), expected);
+        }
+        let tagged = r#"{"providerSpec":{"value":{"type":"a","tags":[]}}}"#;
+        assert_ne!(of(tagged).recipe, plain.recipe, "nothing is hot by itself");
+        let elsewhere = r#"{"tags":1,"providerSpec":{"value":{"type":"a","x":{"tags":1}}}}"#;
+        assert_eq!(hot(elsewhere, &["tags"]).recipe, of(elsewhere).recipe);
+    }
+
+    #[test]
+    fn a_set_has_the_hash_without_the_fields_that_it_names() {
+        let tagged = |value: &str| {
+            let spec = format!(r#"{{"providerSpec":{{"value":{{"type":"a","tags":{value}}}}}}}"#);
+            template(Pairs::default(), &spec)
+        };
+        let hash = |value, fields| hash_on(&tagged(value), fields).unwrap();
+        assert_eq!(hash("1", Some("tags")), hash("2", Some("tags")));
+        assert_ne!(hash("1", None), hash("2", None));
+        assert_ne!(hash("1", None), hash("1", Some("tags")));
     }
 
     #[test]
@@ -268,6 +365,26 @@ mod tests {
     fn merge_patch_sets_and_removes() {
         let from = object(Some(json!({"a": 1, "b": 2, "c": 3})));
         let to = object(Some(json!({"a": 1, "b": 3, "d": 4})));
-        assert_eq!(Value::Object(merge_patch(&from, &to)), json!({"b": 3, "c": null, "d": 4}));
+        let patch = merge_patch(&from, &to);
+        assert_eq!(Value::Object(patch.clone()), json!({"b": 3, "c": null, "d": 4}));
+        assert_eq!(patched(&from, &patch), to);
+    }
+
+    #[test]
+    fn merge_patch_leaves_what_is_not_in_it() {
+        let (one, other) = (json!({"a": [1], "b": {"c": 2}}), json!({"a": {"e": 1}, "b": {}}));
+        assert_eq!(difference(&one, &other), json!({"a": {"e": 1}, "b": {"c": null}}));
+        let from = object(Some(json!({"tags": {"a": 1, "b": 2}, "list": [1], "gone": {"x": 1}})));
+        let to = object(Some(json!({"tags": {"a": 1, "c": 3}, "list": [2], "new": {"y": 1}})));
+        let patch = merge_patch(&from, &to);
+        let expected =
+            json!({"tags": {"b": null, "c": 3}, "list": [2], "gone": null, "new": {"y": 1}});
+        assert_eq!(Value::Object(patch.clone()), expected);
+        assert_eq!(patched(&from, &patch), to);
+        let others = object(Some(json!({"tags": {"mine": 0, "b": 2}, "list": [1, 9]})));
+        let result = Value::Object(patched(&others, &patch));
+        assert_eq!(result, json!({"tags": {"mine": 0, "c": 3}, "list": [2], "new": {"y": 1}}));
+        let result = Value::Object(patched(&Map::new(), &patch));
+        assert_eq!(result, json!({"tags": {"c": 3}, "list": [2], "new": {"y": 1}}));
     }
 }

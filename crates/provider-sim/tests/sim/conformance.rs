@@ -41,6 +41,8 @@ enum Defect {
     FirstPage,
     /// Treats an error as absent.
     Careless,
+    /// Confirms updates, and changes nothing.
+    Idle,
 }
 
 /// A provider with a defect.
@@ -83,7 +85,14 @@ impl Cloud for Defective {
     }
 
     fn update<'a>(&'a self, machine: &'a MachineRef) -> Pending<'a, Result<Instance, CloudError>> {
-        self.0.update(machine)
+        Box::pin(async move {
+            if self.1 == Defect::Idle {
+                let observed = self.describe(std::slice::from_ref(machine)).await.pop();
+                let instance = Instance::clone(observed.unwrap().present().unwrap());
+                return Ok(Instance { drift: None, ..instance });
+            }
+            self.0.update(machine).await
+        })
     }
 
     fn delete<'a>(&'a self, machine: &'a MachineRef) -> Pending<'a, Result<Deletion, CloudError>> {
@@ -130,6 +139,12 @@ impl Bed for SimBed {
         raw(&spec(&json!({
             "bootSeconds": 1, "stopSeconds": 1, "dataVolumeGiB": 1, "tags": { "team": "a" },
         })))
+    }
+
+    fn hot_spec(&self, _: &str) -> Option<Arc<RawValue>> {
+        Some(raw(&spec(&json!({
+            "bootSeconds": 1, "stopSeconds": 1, "dataVolumeGiB": 1, "tags": { "team": "b" },
+        }))))
     }
 
     fn impossible_spec(&self) -> Arc<RawValue> {
@@ -197,7 +212,7 @@ async fn simulated_cloud_passes_the_conformance_suite() {
 /// The suite finds every defect.
 #[tokio::test]
 async fn conformance_suite_finds_defects() {
-    let cases: [(Defect, &[&str]); 4] = [
+    let cases: [(Defect, &[&str]); 5] = [
         (
             Defect::Hasty,
             &[
@@ -218,6 +233,10 @@ async fn conformance_suite_finds_defects() {
         (
             Defect::Careless,
             &["what_is_not_shown_yet_is_not_absent", "missing_rights_are_told_as_such"],
+        ),
+        (
+            Defect::Idle,
+            &["drift_is_seen_and_repaired", "a_hot_field_is_applied_to_a_living_instance"],
         ),
     ];
     for (defect, expected) in cases {

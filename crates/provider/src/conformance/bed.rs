@@ -24,6 +24,12 @@ pub trait Bed: Send + Sync {
     /// A spec whose instance runs soon.
     fn good_spec(&self) -> Arc<RawValue>;
 
+    /// The good spec with another value of a hot field ([`SpecHalf::hot_fields`]), which its instance then lacks.
+    /// Required for each of them.
+    fn hot_spec(&self, _field: &str) -> Option<Arc<RawValue>> {
+        None
+    }
+
     /// A readable spec that cannot be created.
     fn impossible_spec(&self) -> Arc<RawValue>;
 

@@ -36,6 +36,10 @@ impl SpecHalf for One {
     fn kinds(&self) -> &[SpecKind] {
         &self.1
     }
+
+    fn hot_fields(&self, _: &RawValue) -> &'static [&'static str] {
+        if self.0 == "second" { &["tags"] } else { &[] }
+    }
 }
 
 fn raw(json: &str) -> Box<RawValue> {
@@ -65,6 +69,8 @@ fn the_kind_chooses_and_the_group_decides_between_equal_kinds() {
         assert_eq!(&*providers().shape(&spec).unwrap().instance_type, expected, "{spec}");
         assert_eq!(providers().provider(&spec), Some(expected), "{spec}");
         assert_eq!(providers().validate(&spec), []);
+        let hot: &[&str] = if expected == "second" { &["tags"] } else { &[] };
+        assert_eq!(providers().hot_fields(&spec), hot, "{spec}");
     }
 }
 
@@ -76,7 +82,9 @@ fn reads_specs_of_a_provider_without_its_cloud_half() {
     assert_eq!(providers.provider(&spec), Some("fourth"));
     assert_eq!(&*providers.shape(&spec).unwrap().instance_type, "fourth");
     assert!(matches!(providers.choose(&spec), Err(SpecError::ForeignKind { .. })));
-    assert_eq!(providers.provider(&raw(r#"{"kind":"Unknown"}"#)), None);
+    let unknown = raw(r#"{"kind":"Unknown"}"#);
+    assert_eq!(providers.provider(&unknown), None);
+    assert!(providers.hot_fields(&unknown).is_empty());
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use machinist_domain::key::ObjectKey;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::samples::{deployment, member, now, set, snapshot, with_members};
 use super::super::snapshot::{SetView, Snapshot};
@@ -134,7 +134,8 @@ fn what_needs_no_new_machine_is_copied_to_those_that_live() {
         },
     });
     sets[1].members.push(member("b-8", Some(60), &done));
-    let Plan::PushDown { set, patch, machines } = decide(&snapshot(&edited, sets), now()) else {
+    let Plan::PushDown { set, patch, machines, changes } = decide(&snapshot(&edited, sets), now())
+    else {
         panic!("copies it")
     };
     let taints = json!([{"key": "x", "effect": "NoSchedule"}]);
@@ -144,6 +145,13 @@ fn what_needs_no_new_machine_is_copied_to_those_that_live() {
     });
     assert_eq!(&*set.meta.key.name, "b");
     assert_eq!(patch, json!({"spec": {"minReadySeconds": 0, "template": soft}}));
+    let paths: Vec<_> = changes.iter().map(|one| one.path.as_str()).collect();
+    let expected = [
+        "spec.template.metadata.annotations[machinist.dev/drain-timeout]",
+        "spec.template.spec.metadata.labels.tier",
+        "spec.template.spec.taints",
+    ];
+    assert_eq!(paths, expected);
     let names: Vec<_> = machines.iter().map(|(machine, _)| &*machine.meta.key.name).collect();
     assert_eq!(names, ["b-0", "b-7"], "b-8 has it");
     assert!(machines.iter().all(|(_, patch)| *patch == soft), "{machines:?}");

@@ -183,13 +183,18 @@ impl Status<'_> {
         !at_rest && !self.view.deployment.spec.paused
     }
 
-    /// What the current template changes, compared with the latest other revision.
+    /// What the current template changes: on living Machines, or compared with the latest other revision.
     fn why(&self) -> String {
+        if let Plan::PushDown { changes, .. } = self.plan {
+            return messages::changes(changes);
+        }
         let others = self.view.sets.iter().enumerate();
         let others =
             others.filter(|(at, one)| Some(*at) != self.desired.new && !one.set.meta.deleting);
         let latest = others.max_by_key(|(_, one)| one.set.state.revision);
-        let old = latest.and_then(|(_, one)| template::parts(&one.set.state.spec.template).ok());
+        let hot = &self.desired.hot;
+        let old =
+            latest.and_then(|(_, one)| template::parts(&one.set.state.spec.template, hot).ok());
         old.map(|old| template::changes(&old.recipe, &self.desired.parts.recipe))
             .map(|changes| messages::changes(&changes))
             .unwrap_or_default()

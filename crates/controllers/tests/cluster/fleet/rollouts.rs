@@ -4,6 +4,7 @@
 mod autoscaling;
 mod deletion;
 mod history;
+mod hot_fields;
 mod large;
 
 use std::collections::BTreeSet;

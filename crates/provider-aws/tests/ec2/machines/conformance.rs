@@ -44,6 +44,12 @@ impl Bed for Field {
         raw(&self.spec(&json!({ "blockDevices": [{ "ebs": { "volumeSize": 9 } }] })))
     }
 
+    fn hot_spec(&self, _: &str) -> Option<Arc<RawValue>> {
+        let tags = json!([{ "name": "team", "value": "another" }]);
+        let disks = json!([{ "ebs": { "volumeSize": 9 } }]);
+        Some(raw(&self.spec(&json!({ "blockDevices": disks, "tags": tags }))))
+    }
+
     fn impossible_spec(&self) -> Arc<RawValue> {
         raw(&self.spec(&json!({ "ami": { "id": "ami-00000000000000000" } })))
     }

@@ -3,6 +3,7 @@
 mod creation;
 mod deletion;
 mod errors;
+mod hot_fields;
 mod looking;
 mod specs;
 
@@ -31,6 +32,7 @@ pub(super) const CHECKS: &[(&str, Check)] = checks![
     looking::what_is_not_shown_yet_is_not_absent,
     looking::lists_are_followed_to_the_last_page,
     looking::drift_is_seen_and_repaired,
+    hot_fields::a_hot_field_is_applied_to_a_living_instance,
     deletion::deleting_takes_everything_and_may_be_repeated,
     deletion::what_never_was_is_gone,
     deletion::what_was_lost_and_is_not_shown_yet_is_deleted_all_the_same,

@@ -4,7 +4,9 @@
 use anyhow::{Result, ensure};
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, DynamicObject, ListParams};
-use machinist_api::names::{ANNOTATION_CHANGE_CAUSE, ANNOTATION_ORDINALS, LABEL_DEPLOYMENT_NAME};
+use machinist_api::names::{
+    ANNOTATION_CHANGE_CAUSE, ANNOTATION_HOT_FIELDS, ANNOTATION_ORDINALS, LABEL_DEPLOYMENT_NAME,
+};
 use machinist_testbed::world::reading::condition;
 use serde_json::{Value, json};
 
@@ -27,12 +29,16 @@ fn spec(name: &str, replicas: usize, provider: &Value) -> Value {
 pub(super) async fn roll(fleet: &Fleet) -> Result<()> {
     fleet.create_machine_deployment(WEB, json!({}), spec(WEB, 1, &json!({}))).await?;
     complete(fleet, 1).await?;
+    of_an_earlier_version(fleet).await?;
     // What changes on living Machines.
     let template = json!({
         "metadata": {"annotations": {
             "machinist.dev/drain-timeout": "1m", "machinist.dev/creation-timeout": "10m",
         }},
-        "spec": {"metadata": {"labels": {WANTED: "no"}}, "taints": []},
+        "spec": {
+            "metadata": {"labels": {WANTED: "no"}}, "taints": [],
+            "providerSpec": {"value": {"tags": {"team": "a"}}},
+        },
     });
     fleet.patch_deployment(WEB, json!({"spec": {"template": template}})).await?;
     complete(fleet, 1).await?;
@@ -87,6 +93,19 @@ async fn complete(fleet: &Fleet, size: usize) -> Result<String> {
         })
         .await?;
     Ok(running.into_iter().next().map(|(machine, _)| machine).unwrap_or_default())
+}
+
+/// A set without the fields that its hash leaves out gets them.
+async fn of_an_earlier_version(fleet: &Fleet) -> Result<()> {
+    let set = fleet.sets().list(&of(WEB)).await?.items.remove(0).name_any();
+    fleet
+        .patch_set(&set, json!({"metadata": {"annotations": {ANNOTATION_HOT_FIELDS: null}}}))
+        .await?;
+    let recorded = |set: &DynamicObject| {
+        set.annotations().get(ANNOTATION_HOT_FIELDS).is_some_and(|fields| fields == "tags")
+    };
+    fleet.until_set(&set, "the hot fields", recorded).await?;
+    Ok(())
 }
 
 /// The set gets the change cause of the deployment.
