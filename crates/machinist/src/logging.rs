@@ -1,6 +1,8 @@
 //! Log lines on stderr: text, or JSON with `--log-format json`.
 
 use std::fmt;
+#[cfg(feature = "playground")]
+use std::fs::File;
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,20 +10,31 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::fmt::format::{self, Format, Json, JsonFields, Writer, debug_fn};
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::cli::{LogFormat, Logging};
 use crate::terminal::{self, escape, escape_json};
 
 pub(crate) fn start(logging: Logging, default: &str) {
+    start_with(logging, default, stderr, terminal::stderr_is_terminal());
+}
+
+/// To a file instead of stderr, where a view fills the terminal.
+#[cfg(feature = "playground")]
+pub(crate) fn start_in(logging: Logging, default: &str, file: File) {
+    start_with(logging, default, std::sync::Mutex::new(Counted(file)), false);
+}
+
+fn start_with<W>(logging: Logging, default: &str, writer: W, ansi: bool)
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
     // kube logs every failed request; the controllers log it too, with the object.
     let filter = EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| EnvFilter::new(format!("{default},kube_client=off,tower=off")));
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(stderr)
-        .with_ansi(terminal::stderr_is_terminal());
+    let lines =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(ansi);
     // An error means that a test started logging before.
     drop(match logging.log_format {
         LogFormat::Text => lines.fmt_fields(fields()).try_init(),
@@ -32,7 +45,7 @@ pub(crate) fn start(logging: Logging, default: &str) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "log lines are escaped below")]
-fn stderr() -> Counted {
+fn stderr() -> Counted<std::io::Stderr> {
     Counted(std::io::stderr())
 }
 
@@ -75,7 +88,7 @@ where
     }
 }
 
-/// How many log lines were written. The playground redraws its table only if there were none below it.
+/// How many log lines were written.
 #[cfg(feature = "playground")]
 pub(crate) fn writes() -> usize {
     WRITES.load(Ordering::Relaxed)
@@ -83,9 +96,9 @@ pub(crate) fn writes() -> usize {
 
 static WRITES: AtomicUsize = AtomicUsize::new(0);
 
-struct Counted(std::io::Stderr);
+struct Counted<W>(W);
 
-impl Write for Counted {
+impl<W: Write> Write for Counted<W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         WRITES.fetch_add(1, Ordering::Relaxed);
         self.0.write(bytes)

@@ -4,6 +4,9 @@
 //! Everything that is printed is a [`Printable`]: clippy allows nothing else to write to stdout or stderr. Log lines
 //! are escaped in `logging`.
 
+#[cfg(feature = "playground")]
+pub(crate) mod screen;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -77,6 +80,14 @@ pub(crate) fn stdout_is_terminal() -> bool {
 #[expect(clippy::disallowed_methods, reason = "nothing is written")]
 pub(crate) fn stderr_is_terminal() -> bool {
     io::stderr().is_terminal()
+}
+
+/// Whether stdout is a terminal of which the size is known, and that obeys escape sequences.
+#[cfg(feature = "playground")]
+pub(crate) fn is_capable() -> bool {
+    stdout_is_terminal()
+        && size().is_some()
+        && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
 }
 
 /// Rows and columns of stdout; `None` if it is not a terminal, or its size is unknown.

@@ -4,6 +4,7 @@
 //! reported as gone while its Node is being registered, so that no Node appears after its instance.
 
 mod node;
+mod pods;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
+use self::pods::Pods;
 use crate::server::SimCloud;
 use crate::wire::{Instance, State};
 
@@ -31,12 +33,15 @@ pub struct KubeletOptions {
     pub kwok: bool,
     /// The interval of status updates; `None`: only once.
     pub heartbeat: Option<Duration>,
+    /// Whether pods on the Nodes run, and end when they are evicted or deleted. Without it they never end.
+    pub pods: bool,
 }
 
 /// The kubelets of a cloud. Dropping it stops them.
 #[derive(Debug)]
 pub struct Kubelets {
     _running: AbortOnDropHandle<()>,
+    _pods: Option<AbortOnDropHandle<()>>,
 }
 
 impl Kubelets {
@@ -50,13 +55,16 @@ impl Kubelets {
         let agent = http::HeaderValue::from_static(USER_AGENT);
         config.headers.push((http::header::USER_AGENT, agent));
         config.default_retry = false;
+        let client = Client::try_from(config)?;
+        let pods = options.pods.then(|| Pods::new(client.clone(), cloud.clone()));
+        let pods = pods.map(|pods| AbortOnDropHandle::new(tokio::spawn(pods.run())));
         let all = Arc::new(All {
-            nodes: Api::all(Client::try_from(config)?),
+            nodes: Api::all(client),
             cloud: cloud.clone(),
             slots: Semaphore::new(CONCURRENT_WRITES),
             options,
         });
-        Ok(Self { _running: AbortOnDropHandle::new(tokio::spawn(all.run())) })
+        Ok(Self { _running: AbortOnDropHandle::new(tokio::spawn(all.run())), _pods: pods })
     }
 }
 

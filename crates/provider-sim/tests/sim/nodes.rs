@@ -44,7 +44,7 @@ async fn kubelet_registers_its_node_and_stops_with_the_instance() -> Result<()> 
     let nodes: Api<Node> = Api::all(control_plane.client()?);
     let bed = Bed::new().await;
     let heartbeat = Some(Duration::from_millis(300));
-    let kwok = KubeletOptions { kwok: true, heartbeat };
+    let kwok = KubeletOptions { kwok: true, heartbeat, ..KubeletOptions::default() };
     let kubelets = Kubelets::start(&bed.cloud, control_plane.kube_config(), kwok)?;
     let machine = bed.prepared("worker-0", &spec(&json!({ "zone": "b" }))).await;
     let instance = bed.client.create(&machine).await?;

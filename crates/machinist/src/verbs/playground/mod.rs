@@ -1,10 +1,13 @@
 //! `machinist playground`: a real Kubernetes API, a simulated cloud, sample objects and the controllers, on this
 //! machine. [`samples`] are empty MachineSets, [`fleet`] is a MachineDeployment with machines. Everything is in a
-//! temporary folder and on loopback addresses, and is removed at the end.
+//! temporary folder and on loopback addresses, and is removed at the end. A terminal shows a live view ([`screen`]) and
+//! the log is in a file; without a terminal, every change is printed.
 
 mod fleet;
+mod log_file;
 mod messages;
 mod samples;
+mod screen;
 mod view;
 
 use std::time::Duration;
@@ -21,6 +24,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::fleet::Fleet;
 use self::fleet::cloud::Cloud;
+use self::log_file::LogFile;
+use self::screen::state::{Log, State};
 use self::view::Row;
 use crate::cli::{Logging, PlaygroundArguments, RunArguments};
 use crate::exit;
@@ -30,20 +35,34 @@ use crate::verbs::{crds, run};
 
 const NAMESPACE: &str = "default";
 const PATIENCE: Duration = Duration::from_secs(120);
+const LOGGED: &str = "warn,audit=off,reconcile=off,machinist_runtime::controller=error";
 
 pub(crate) fn main(arguments: PlaygroundArguments, log: Logging) -> anyhow::Result<()> {
     if let Some(mode) = arguments.fail.filter(|mode| arguments.once && !mode.ends_well()) {
         let mode = mode.to_possible_value().map(|mode| mode.get_name().to_owned());
         return Err(exit::usage(messages::never_ready(&mode.unwrap_or_default())));
     }
-    logging::start(log, "warn,audit=off,reconcile=off,machinist_runtime::controller=error");
-    super::block_on(tokio::runtime::Builder::new_multi_thread(), async {
+    let file = if arguments.once || !terminal::is_capable() {
+        logging::start(log, LOGGED);
+        None
+    } else {
+        Some(LogFile::start(log, LOGGED).context(messages::NO_LOG)?)
+    };
+    let result = super::block_on(tokio::runtime::Builder::new_multi_thread(), async {
         let stop = shutdown::on_signal()?;
-        Box::pin(play(arguments, stop)).await
-    })
+        Box::pin(play(arguments, file.as_ref(), stop)).await
+    });
+    match file.and_then(LogFile::end) {
+        Some(text) => result.and(print(&text)),
+        None => result,
+    }
 }
 
-async fn play(arguments: PlaygroundArguments, stop: CancellationToken) -> anyhow::Result<()> {
+async fn play(
+    arguments: PlaygroundArguments,
+    log: Option<&LogFile>,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
     print(messages::STARTING)?;
     let Some(control_plane) = stop.run_until_cancelled(ControlPlane::start()).await else {
         return Ok(());
@@ -56,7 +75,7 @@ async fn play(arguments: PlaygroundArguments, stop: CancellationToken) -> anyhow
     let (flags, providers) = (run_arguments(&control_plane)?, cloud.providers());
     let running = run::run(&flags, &providers, controllers.clone());
     let user = async {
-        let result = use_it(arguments, &stop, cloud, &control_plane).await;
+        let result = use_it(arguments, log, &stop, cloud, &control_plane).await;
         controllers.cancel();
         result
     };
@@ -69,6 +88,7 @@ async fn play(arguments: PlaygroundArguments, stop: CancellationToken) -> anyhow
 
 async fn use_it(
     arguments: PlaygroundArguments,
+    log: Option<&LogFile>,
     stop: &CancellationToken,
     cloud: Cloud,
     control_plane: &ControlPlane,
@@ -87,7 +107,19 @@ async fn use_it(
     let fleet = Fleet::create(&client, control_plane, cloud, &arguments).await?;
     let kubeconfig = control_plane.kubeconfig_path();
     print(&messages::usage(kubeconfig, samples::FIRST))?;
-    watch(&sets, &fleet, &messages::export(kubeconfig), stop).await
+    let Some(log) = log else { return watch(&sets, &fleet, stop).await };
+    let state = State {
+        export: messages::export(kubeconfig),
+        commands: messages::commands(samples::FIRST).lines().map(str::to_owned).collect(),
+        ..State::default()
+    };
+    let read = async |state: &mut State| {
+        state.log = Log { path: log.path(), lines: logging::writes() };
+        state.fleet = fleet.state().await?;
+        state.sets = rows(&sets).await?;
+        Ok(())
+    };
+    screen::watch(stop, state, read).await
 }
 
 async fn prove(sets: &Api<MachineSet>) -> anyhow::Result<()> {
@@ -107,32 +139,19 @@ async fn prove(sets: &Api<MachineSet>) -> anyhow::Result<()> {
     }
 }
 
+/// Prints every change.
 async fn watch(
     sets: &Api<MachineSet>,
     fleet: &Fleet,
-    export: &str,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
     let mut shown = String::new();
-    let mut logged = logging::writes();
-    let terminal = terminal::stdout_is_terminal();
     while !stop.is_cancelled() {
         // Errors are expected while the API server stops.
-        if let (Ok(rows), Ok(machines)) = (rows(sets).await, fleet.table(terminal).await) {
-            let mut tables = format!("{}\n\n{machines}", view::tables(&rows));
-            if let Some([rows, columns]) = terminal::size() {
-                tables = view::fit(&format!("{tables}\n\n{export}"), rows, columns);
-            }
+        if let (Ok(rows), Ok(machines)) = (rows(sets).await, fleet.table(false).await) {
+            let tables = format!("{}\n\n{machines}", view::tables(&rows));
             if tables != shown {
-                // Overwrites the old tables, unless there are log lines below them.
-                let writes = logging::writes();
-                let has_logs = std::mem::replace(&mut logged, writes) != writes;
-                if terminal && !shown.is_empty() && !has_logs {
-                    let former = shown.lines().count();
-                    terminal::print(&Printable::in_place_of(former, tables.lines()))?;
-                } else {
-                    print(&tables)?;
-                }
+                print(&tables)?;
                 shown = tables;
             }
         }

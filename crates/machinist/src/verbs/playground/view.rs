@@ -20,6 +20,7 @@ pub(super) struct Row {
     upstream: [String; 3],
     labels: String,
     pub(super) reason: String,
+    pub(super) is_warning: bool,
     note: String,
 }
 
@@ -59,8 +60,14 @@ impl Row {
             ],
             labels: short.collect::<Vec<_>>().join(" "),
             reason: news.and_then(|event| event.reason.clone()).unwrap_or_default(),
+            is_warning: news.is_some_and(|event| event.type_.as_deref() == Some("Warning")),
             note: news.and_then(|event| event.note.clone()).unwrap_or_default(),
         }
+    }
+
+    /// Its labels, or its last Event.
+    pub(super) fn words(&self) -> &str {
+        if self.labels.is_empty() { &self.note } else { &self.labels }
     }
 }
 
@@ -71,10 +78,7 @@ pub(super) fn tables(rows: &[Row]) -> String {
             .map(String::clone)
             .to_vec()
     });
-    let rest = rows.iter().map(|row| {
-        let words = if row.labels.is_empty() { &row.note } else { &row.labels };
-        vec![row.name.clone(), cut(words, NOTE_WIDTH)]
-    });
+    let rest = rows.iter().map(|row| vec![row.name.clone(), cut(row.words(), NOTE_WIDTH)]);
     let headings =
         ["MACHINESET", "INSTANCE TYPE", "VCPU", "MEMORYMB", "GPU", "CPU", "MEMORY", "GPUS"];
     let values = table(&headings, values.collect());
@@ -87,12 +91,6 @@ pub(super) fn table(headings: &[&str], mut rows: Vec<Vec<String>>) -> String {
         cell.push('-');
     }
     crate::verbs::table::table(headings, rows).trim_end().to_owned()
-}
-
-/// The last lines, none wrapped: a view is redrawn from its first line, which must be below the terminal's first row.
-pub(super) fn fit(text: &str, rows: u16, columns: u16) -> String {
-    let lines: Vec<_> = text.lines().map(|line| cut(line, columns.max(1).into())).collect();
-    lines[lines.len().saturating_sub(rows.saturating_sub(2).into())..].join("\n")
 }
 
 pub(super) fn cut(text: &str, width: usize) -> String {
@@ -111,13 +109,6 @@ mod tests {
     use super::*;
     use crate::terminal::tests::HOSTILE;
 
-    #[test]
-    fn a_view_that_is_larger_than_the_terminal_is_cut() {
-        assert_eq!(fit("a\nb\nfour", 24, 80), "a\nb\nfour");
-        assert_eq!(fit("a\nb\nfour", 4, 3), "b\nfo…");
-        assert_eq!(fit("a\nb\nfour", 0, 0), "");
-    }
-
     fn row(note: &str) -> Row {
         Row {
             name: "a".to_owned(),
@@ -129,6 +120,7 @@ mod tests {
             upstream: Default::default(),
             labels: String::new(),
             reason: "FailedUpdate".to_owned(),
+            is_warning: true,
             note: note.to_owned(),
         }
     }

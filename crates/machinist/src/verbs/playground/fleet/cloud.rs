@@ -28,7 +28,11 @@ impl Cloud {
         sim.set_modes(behaviour(fail).0);
         let server = SimServer::start(&sim).await.context(messages::NO_CLOUD)?;
         let config = control_plane.kube_config();
-        let kubelets = Kubelets::start(&sim, config, KubeletOptions::default())?;
+        let kubelets = Kubelets::start(
+            &sim,
+            config,
+            KubeletOptions { pods: true, ..KubeletOptions::default() },
+        )?;
         Ok(Self { sim, server, _kubelets: kubelets })
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use machinist_api::machine::Machine;
@@ -18,6 +18,7 @@ use machinist_control_plane::ControlPlane;
 use serde_json::json;
 
 use self::cloud::Cloud;
+use super::screen::state::FleetState;
 use super::{NAMESPACE, messages};
 use crate::cli::{FailMode, PlaygroundArguments};
 
@@ -30,6 +31,7 @@ pub(super) struct Fleet {
     deployments: Api<MachineDeployment>,
     machines: Api<Machine>,
     nodes: Api<Node>,
+    pods: Api<Pod>,
     cloud: Cloud,
     size: u32,
     kubeconfig: PathBuf,
@@ -50,6 +52,7 @@ impl Fleet {
             deployments,
             machines: Api::namespaced(client.clone(), NAMESPACE),
             nodes: Api::all(client.clone()),
+            pods: Api::namespaced(client.clone(), NAMESPACE),
             cloud,
             size: arguments.machines,
             kubeconfig: control_plane.kubeconfig_path().to_owned(),
@@ -61,6 +64,18 @@ impl Fleet {
         let table = view::table(&machines, jiff::Timestamp::now(), with_ages);
         let deployment = view::deployment(&self.deployments.get(NAME).await?);
         Ok(format!("{deployment}\n\n{table}\n\n{}", messages::instances(self.cloud.sim.live())))
+    }
+
+    /// The same for the live view.
+    pub(super) async fn state(&self) -> anyhow::Result<FleetState> {
+        let deployment = self.deployments.get(NAME).await?;
+        let machines = self.machines.list(&ListParams::default()).await?.items;
+        Ok(FleetState {
+            deployment: view::deployment_row(&deployment),
+            progress: view::progress(&deployment),
+            machines: machines.iter().map(view::machine_row).collect(),
+            instances: self.cloud.sim.live(),
+        })
     }
 
     async fn scale(&self, replicas: u32) -> anyhow::Result<()> {

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Context;
-use kube::api::DeleteParams;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, PostParams};
+use serde_json::json;
 
 use super::{FIRST_TYPE, Fleet, NAME, OTHER_TYPE};
 use crate::verbs::playground::{NAMESPACE, PATIENCE, messages, print};
@@ -24,9 +26,12 @@ impl Fleet {
         print(messages::SCALED)?;
 
         if let Some(victim) = before.first() {
+            let pod = self.run_pod(victim).await?;
             let deleted = self.machines.delete(victim, &DeleteParams::default()).await;
             deleted.with_context(|| messages::cannot("delete", "Machine", victim))?;
             self.wait_until("a replacement", self.size, |now| !now.contains(victim)).await?;
+            let left = self.pods.get_opt(&pod).await?;
+            anyhow::ensure!(left.is_none(), messages::pod_left(&pod));
             print(&messages::replaced(victim))?;
         }
 
@@ -37,6 +42,23 @@ impl Fleet {
         let (instances, volumes) = (self.cloud.sim.live(), self.cloud.sim.volumes());
         anyhow::ensure!((instances, volumes) == (0, 0), messages::leaked(instances, volumes));
         print(&messages::nothing_left(self.cloud.sim.created()))
+    }
+
+    /// A pod on the machine's Node, which a drain evicts. Its name is returned.
+    async fn run_pod(&self, machine: &str) -> anyhow::Result<String> {
+        let found = self.machines.get(machine).await?;
+        let node = found.status.and_then(|status| status.node_ref).and_then(|node| node.name);
+        let name = format!("on-{machine}");
+        let pod: Pod = serde_json::from_value(json!({
+            "metadata": {"name": name},
+            "spec": {
+                "nodeName": node, "automountServiceAccountToken": false,
+                "containers": [{"name": "app", "image": "app"}],
+            },
+        }))?;
+        let created = self.pods.create(&PostParams::default(), &pod).await;
+        created.with_context(|| messages::cannot("create", "Pod", &name))?;
+        Ok(name)
     }
 
     /// To another type, and back by the verb `rollout`. Each time every machine is replaced.

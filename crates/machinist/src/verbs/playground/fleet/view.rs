@@ -6,6 +6,7 @@ use machinist_api::machine::Machine;
 use machinist_api::machine_deployment::MachineDeployment;
 use machinist_api::names::CONDITION_PROGRESSING;
 
+use crate::verbs::playground::screen::state::{Health, MachineRow};
 use crate::verbs::playground::view::{self, cut};
 use crate::verbs::table::age;
 
@@ -21,20 +22,53 @@ fn phase(machine: &Machine) -> &str {
 }
 
 pub(super) fn deployment(deployment: &MachineDeployment) -> String {
+    let headings = ["MACHINEDEPLOYMENT", "DESIRED", "READY", "UP-TO-DATE", "AVAILABLE", "REASON"];
+    view::table(&headings, vec![deployment_row(deployment)])
+}
+
+pub(super) fn deployment_row(deployment: &MachineDeployment) -> Vec<String> {
     let status = deployment.status.clone().unwrap_or_default();
     let count = |count: Option<i32>| count.unwrap_or(0).to_string();
     let progressing = status.conditions.iter().flatten();
     let progressing = progressing.clone().find(|one| one.kind == CONDITION_PROGRESSING);
-    let row = vec![
+    vec![
         deployment.name_any(),
         count(deployment.spec.replicas),
         count(status.ready_replicas),
         count(status.updated_replicas),
         count(status.available_replicas),
         progressing.and_then(|one| one.reason.clone()).unwrap_or_default(),
-    ];
-    let headings = ["MACHINEDEPLOYMENT", "DESIRED", "READY", "UP-TO-DATE", "AVAILABLE", "REASON"];
-    view::table(&headings, vec![row])
+    ]
+}
+
+/// Whether `Progressing` is False, and its message.
+pub(super) fn progress(deployment: &MachineDeployment) -> (bool, String) {
+    let conditions = deployment.status.iter().flat_map(|status| &status.conditions).flatten();
+    let progressing = conditions.clone().find(|one| one.kind == CONDITION_PROGRESSING);
+    progressing.map_or_else(Default::default, |one| {
+        (one.status == "False", one.message.clone().unwrap_or_default())
+    })
+}
+
+pub(super) fn machine_row(machine: &Machine) -> MachineRow {
+    let status = machine.status.as_ref();
+    let failed =
+        phase(machine) == "Failed" || status.is_some_and(|status| status.error_message.is_some());
+    let why = why(machine);
+    let health = match &why {
+        _ if failed => Health::Failed,
+        None if is_running(machine) => Health::Ready,
+        _ => Health::Unready,
+    };
+    let node = status.and_then(|status| status.node_ref.as_ref());
+    MachineRow {
+        name: machine.name_any(),
+        phase: phase(machine).to_owned(),
+        node: node.and_then(|node| node.name.clone()).unwrap_or_default(),
+        created: machine.creation_timestamp().map(|time| time.0),
+        why: why.unwrap_or_default(),
+        health,
+    }
 }
 
 /// Ages change every second. Without a terminal, where every change is printed, they are left out.
@@ -139,6 +173,21 @@ mod tests {
         let table = table(true);
         assert!(table.contains("AGE") && table.contains("CapacityExhausted: no room"), "{table}");
         assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+    }
+
+    #[test]
+    fn a_machine_is_healthy_if_it_runs_and_nothing_is_wrong() {
+        let health = |status| machine_row(&machine(&status)).health;
+        let ready = |status: &str| {
+            json!([{"type": "Ready", "status": status, "reason": "NodeNotReady",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z"}])
+        };
+        let running = |ready| json!({"phase": "Running", "conditions": ready});
+        assert_eq!(health(running(ready("True"))), Health::Ready);
+        assert_eq!(health(running(ready("False"))), Health::Unready);
+        assert_eq!(health(json!({"phase": "Provisioning"})), Health::Unready);
+        assert_eq!(health(json!({})), Health::Unready);
+        assert_eq!(health(json!({"phase": "Failed"})), Health::Failed);
     }
 
     #[test]
