@@ -198,7 +198,8 @@ fn set_of_template(view: &View) -> Result<Option<usize>, serde_json::Error> {
 }
 
 /// The revision of the current template is the highest one, also after a rollback. Its set has the change cause of the
-/// deployment; without one, it keeps its own. The answer is what is to be stored: on the set, or else on the deployment.
+/// deployment; without one, it keeps its own. The answer is what is to be stored: on the set, or else on the
+/// deployment.
 fn number(view: &View, new: usize) -> Option<(Option<Arc<crate::kinds::MachineSet>>, i64)> {
     let set = &view.sets[new].set;
     let others = newest(view, Some(new));

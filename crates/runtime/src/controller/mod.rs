@@ -68,8 +68,8 @@ pub trait Controller: Send + Sync + 'static {
         now: Timestamp,
     ) -> Report;
 
-    /// Writes the status patch of the report, before the Events; `None` if nothing was written. By default it is dropped:
-    /// a controller that reports a status must implement this.
+    /// Writes the status patch of the report, before the Events; `None` if nothing was written. By default it is
+    /// dropped: a controller that reports a status must implement this.
     fn write_status(
         &self,
         snapshot: &Self::Snapshot,

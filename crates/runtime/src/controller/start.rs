@@ -82,8 +82,8 @@ impl Registration {
         }
     }
 
-    /// Adds a part of the controller for kinds that do not have to be served. It starts when they are and may be listed,
-    /// with the same Lease; until then, it is not mentioned in readiness and does not affect it.
+    /// Adds a part of the controller for kinds that do not have to be served. It starts when they are and may be
+    /// listed, with the same Lease; until then, it is not mentioned in readiness and does not affect it.
     #[must_use]
     pub fn with_optional<C: Controller>(
         self,

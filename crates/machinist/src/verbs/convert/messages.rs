@@ -57,7 +57,8 @@ texts! {
     pub(super) fn other_provider(provider: &str) = "machinist has no provider for {provider:?}; the provider spec \
         is kept unchanged under kind MachineClass, which no provider reads: replace providerSpec.value, and add the \
         label machine.openshift.io/cluster-api-cluster to every template";
-    pub(super) fn result(problem: &Problem) = "the converted provider spec is invalid: {problem}; correct it in the output";
+    pub(super) fn result(problem: &Problem) =
+        "the converted provider spec is invalid: {problem}; correct it in the output";
     pub(super) fn other_namespace(name: &str, namespace: &str) =
         "Secret {name} is in namespace {namespace}; machinist reads that of the Machine: create a copy there";
     pub(super) fn unseen_user_data(name: &str) = "Secret {name} is not in the input; add its file with -f, or \

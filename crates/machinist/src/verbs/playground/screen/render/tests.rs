@@ -39,7 +39,8 @@ fn state(machines: usize) -> State {
     sets[0].vcpu = "4".to_owned();
     sets[3].is_warning = true;
     let row = ["fleet", "3", "2", "1", "2", "MachineSetUpdated"].map(str::to_owned).to_vec();
-    let message = "Revision 2: 1 of 3 Machines updated, 2 available, 2 old; waiting for 1 new Machine to become available";
+    let message = "Revision 2: 1 of 3 Machines updated, 2 available, 2 old; \
+                   waiting for 1 new Machine to become available";
     State {
         fleet: FleetState {
             deployment: row,
