@@ -32,6 +32,8 @@ pub const ANNOTATION_ORDINALS: &str = "machinist.dev/ordinals";
 pub const ANNOTATION_CREATION_TIMEOUT: &str = "machinist.dev/creation-timeout";
 /// How long a drain may take before it is forced: a duration, `never` or `0`. It wins over `--drain-timeout`.
 pub const ANNOTATION_DRAIN_TIMEOUT: &str = "machinist.dev/drain-timeout";
+/// How long a Machine may be unhealthy. Copied to Machines; read by health checks.
+pub const ANNOTATION_HEALTH_TIMEOUT: &str = "machinist.dev/health-timeout";
 /// The instance is terminated without a drain. Any value.
 pub const ANNOTATION_FORCE_DELETION: &str = "machinist.dev/force-deletion";
 

@@ -143,6 +143,7 @@ const WRITES: &[Write] = &[
         &[
             "metadata.annotations[machinist.dev/creation-timeout]",
             "metadata.annotations[machinist.dev/drain-timeout]",
+            "metadata.annotations[machinist.dev/health-timeout]",
             "spec.metadata",
             "spec.taints",
             "spec.providerSpec.value",

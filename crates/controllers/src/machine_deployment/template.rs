@@ -1,12 +1,13 @@
 //! Templates: what makes a Machine, its hash, and how two differ. Pure.
 //!
 //! The *recipe* is the template as JSON, without what can be changed on living Machines: labels, annotations and taints
-//! of the Node, the timeouts, and hot fields of the provider spec. A MachineSet's name and label are a hash of its recipe
-//! with sorted keys, so they do not depend on the order of fields or on the layout of a type. Both are stored in
+//! of the Node, the timeouts, and hot fields of the provider spec. A MachineSet's name and label are a hash of its
+//! recipe with sorted keys, so they do not depend on the order of fields or on the layout of a type. Both are stored in
 //! clusters and must never change.
 
 use machinist_api::names::{
-    ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT, LABEL_TEMPLATE_HASH,
+    ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT, ANNOTATION_HEALTH_TIMEOUT,
+    LABEL_TEMPLATE_HASH,
 };
 use machinist_domain::hash::fnv1a;
 use machinist_domain::pairs::Pairs;
@@ -17,7 +18,8 @@ use super::hot_fields::HotFields;
 use crate::kinds::Template;
 
 /// Annotations of Machines that take effect at once.
-const TIMEOUTS: [&str; 2] = [ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT];
+const TIMEOUTS: [&str; 3] =
+    [ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT, ANNOTATION_HEALTH_TIMEOUT];
 const LETTERS: usize = 10;
 /// Neither vowels, which form words, nor characters that look alike.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";

@@ -122,12 +122,14 @@ fn what_needs_no_new_machine_is_copied_to_those_that_live() {
     let spec = &mut edited["spec"]["template"];
     spec["spec"]["metadata"] = json!({"labels": {"tier": "gold"}});
     spec["spec"]["taints"] = json!([{"key": "x", "effect": "NoSchedule"}]);
-    spec["metadata"]["annotations"] = json!({"machinist.dev/drain-timeout": "1m"});
+    let timeouts =
+        json!({"machinist.dev/drain-timeout": "1m", "machinist.dev/health-timeout": "9m"});
+    spec["metadata"]["annotations"] = timeouts.clone();
     let mut sets = rolling([0, 0, 0], [3, 1, 0]);
     let own = json!({"spec": {"metadata": {"labels": {"tier": "lead", "mine": "1"}}}});
     sets[1].members.push(member("b-7", Some(60), &own));
     let done = json!({
-        "metadata": {"annotations": {"machinist.dev/drain-timeout": "1m"}},
+        "metadata": {"annotations": timeouts},
         "spec": {
             "metadata": {"labels": {"tier": "gold"}},
             "taints": [{"key": "x", "effect": "NoSchedule"}],
@@ -140,7 +142,7 @@ fn what_needs_no_new_machine_is_copied_to_those_that_live() {
     };
     let taints = json!([{"key": "x", "effect": "NoSchedule"}]);
     let soft = json!({
-        "metadata": {"annotations": {"machinist.dev/drain-timeout": "1m"}},
+        "metadata": {"annotations": timeouts},
         "spec": {"metadata": {"labels": {"tier": "gold"}}, "taints": taints},
     });
     assert_eq!(&*set.meta.key.name, "b");
@@ -148,6 +150,7 @@ fn what_needs_no_new_machine_is_copied_to_those_that_live() {
     let paths: Vec<_> = changes.iter().map(|one| one.path.as_str()).collect();
     let expected = [
         "spec.template.metadata.annotations[machinist.dev/drain-timeout]",
+        "spec.template.metadata.annotations[machinist.dev/health-timeout]",
         "spec.template.spec.metadata.labels.tier",
         "spec.template.spec.taints",
     ];
