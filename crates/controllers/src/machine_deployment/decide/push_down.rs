@@ -43,7 +43,10 @@ impl Desired {
         for part in ["metadata", "spec"] {
             spec.extend(patch.remove(part).map(|value| (part.to_owned(), value)));
         }
-        let mut patch = json!({"spec": {"minReadySeconds": min_ready, "template": spec}});
+        let mut patch = json!({"spec": {"minReadySeconds": min_ready}});
+        if !spec.is_empty() {
+            patch["spec"]["template"] = spec.into();
+        }
         if !is_recorded {
             patch["metadata"] = json!({
                 "labels": {LABEL_TEMPLATE_HASH: self.hash},

@@ -100,7 +100,7 @@ fn a_set_of_an_earlier_version_is_kept_and_records_the_fields() {
         "labels": {LABEL_TEMPLATE_HASH: hash},
         "annotations": {ANNOTATION_HOT_FIELDS: "tags"},
     });
-    let expected = json!({"metadata": metadata, "spec": {"minReadySeconds": 0, "template": {}}});
+    let expected = json!({"metadata": metadata, "spec": {"minReadySeconds": 0}});
     assert_eq!(patch, expected);
 }
 

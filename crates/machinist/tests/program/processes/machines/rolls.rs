@@ -34,6 +34,7 @@ pub(super) async fn roll(fleet: &Fleet) -> Result<()> {
     let template = json!({
         "metadata": {"annotations": {
             "machinist.dev/drain-timeout": "1m", "machinist.dev/creation-timeout": "10m",
+            "machinist.dev/health-timeout": "9m",
         }},
         "spec": {
             "metadata": {"labels": {WANTED: "no"}}, "taints": [],
