@@ -72,7 +72,7 @@ impl Bed for ExampleBed {
     }
 
     fn good_spec(&self) -> Arc<RawValue> {
-        spec("small")
+        spec_with("small", r#", "tags": {"team": "b"}"#)
     }
 
     fn hot_spec(&self, _: &str) -> Option<Arc<RawValue>> {

@@ -88,8 +88,9 @@ impl Cloud for Defective {
         Box::pin(async move {
             if self.1 == Defect::Idle {
                 let observed = self.describe(std::slice::from_ref(machine)).await.pop();
-                let instance = Instance::clone(observed.unwrap().present().unwrap());
-                return Ok(Instance { drift: None, ..instance });
+                if let Some(instance) = observed.as_ref().and_then(ObservedInstance::present) {
+                    return Ok(Instance { drift: None, ..Instance::clone(instance) });
+                }
             }
             self.0.update(machine).await
         })
