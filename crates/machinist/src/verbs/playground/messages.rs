@@ -32,7 +32,7 @@ texts! {
          machinist rollout undo {FLEET}\n  \
          kubectl edit machineset {sample}";
     pub(super) fn totals(machines: usize, phases: &str, instances: usize, sets: usize) =
-        "Machines: {machines}{}; instances: {instances}; MachineSets: {sets}",
+        "Machines {machines}{}, instances {instances}, MachineSets {sets}",
         if phases.is_empty() { String::new() } else { format!(" ({phases})") };
     /// Of Machines that do not fit on the terminal.
     pub(super) fn more(count: usize, phases: &str) = "… and {count} more: {phases}";
