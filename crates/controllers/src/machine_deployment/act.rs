@@ -21,6 +21,7 @@ use machinist_runtime::writer::{Guard, Part, WriteError, Writer, Written};
 use serde_json::{Map, Value, json};
 
 use super::MachineDeploymentController;
+use super::ownership::is_own;
 use super::plan::{Outcome, Plan, Resize};
 use super::snapshot::{MARK, Snapshot, View};
 use super::template;
@@ -141,13 +142,10 @@ impl Executor<'_> {
             // An earlier attempt created it, or it is another set.
             Err(error) if error.already_exists() => {
                 let live = sets.read_live(&key).await.map_err(|error| error.failure())?;
-                let ours = live.as_ref().and_then(Entry::known).is_some_and(|set| {
-                    let owner = set.state.owner.as_ref();
-                    set.state.labels.get(LABEL_TEMPLATE_HASH) == Some(hash)
-                        && set.state.hot_fields.as_deref() == hot_fields
-                        && owner.is_none_or(|owner| owner.uid == self.deployment.uid)
-                });
-                Ok(if live.is_none() || ours { Outcome::Outdated } else { Outcome::Collision })
+                let spec = &self.view.deployment.spec;
+                let is_own = |live| is_own(live, self.deployment, spec, (hash, hot_fields));
+                let is_own = live.as_ref().is_none_or(is_own);
+                Ok(if is_own { Outcome::Outdated } else { Outcome::Collision })
             }
             created => outcome(created),
         }

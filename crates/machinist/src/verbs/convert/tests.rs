@@ -331,11 +331,17 @@ fn unsupported_fields_are_reported_with_their_path() {
 }
 
 #[test]
-fn machines_whose_instance_is_uncertain_are_not_printed() {
+fn objects_that_are_deleted_or_uncertain_are_not_printed() {
     let stored = json!({"metadata": {"uid": "u"}});
     let deleted = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
-    for (change, path) in [(stored, "spec.providerID"), (deleted, "metadata.deletionTimestamp")] {
-        let (objects, lines) = both(&with(machine(), &change));
+    let cases = [
+        (machine(), &stored, "spec.providerID"),
+        (machine(), &deleted, "metadata.deletionTimestamp"),
+        (set(), &deleted, "metadata.deletionTimestamp"),
+        (deployment(), &deleted, "metadata.deletionTimestamp"),
+    ];
+    for (object, change, path) in cases {
+        let (objects, lines) = both(&with(object, change));
         assert!(objects.is_empty(), "{objects:?}");
         assert!(lines[0].starts_with(path), "{lines:?}");
     }

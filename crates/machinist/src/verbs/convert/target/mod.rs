@@ -17,7 +17,7 @@ use self::class::Translation;
 use self::metadata::Selected;
 use super::messages;
 use super::notes::Notes;
-use super::source::{Key, Machine, Sourced, Sources};
+use super::source::{Key, Machine, Metadata, Sourced, Sources};
 
 const VERSION: &str = "machine.openshift.io/v1beta1";
 
@@ -57,17 +57,17 @@ pub(super) fn convert(sources: &Sources, notes: &mut Notes) -> Vec<Value> {
     let selected = metadata::selected(sources);
     let mut add = |converted: Option<Vec<Value>>| objects.extend(converted.into_iter().flatten());
     for machine in &sources.machines {
-        add(collect(machine, notes, |findings| {
+        add(collect(machine, &machine.value.metadata, notes, |findings| {
             convert_machine(&machine.value, &mut classes, &selected, findings)
         }));
     }
     for set in &sources.sets {
-        add(collect(set, notes, |findings| {
+        add(collect(set, &set.value.metadata, notes, |findings| {
             sets::set(&set.value, &mut classes, &selected, findings)
         }));
     }
     for deployment in &sources.deployments {
-        add(collect(deployment, notes, |findings| {
+        add(collect(deployment, &deployment.value.metadata, notes, |findings| {
             sets::deployment(&deployment.value, &mut classes, &selected, findings)
         }));
     }
@@ -85,13 +85,21 @@ pub(super) fn convert(sources: &Sources, notes: &mut Notes) -> Vec<Value> {
     objects
 }
 
+/// An object that is being deleted would not be deleted as a new one, so it is not converted.
 fn collect<T>(
     source: &Sourced<T>,
+    metadata: &Metadata,
     notes: &mut Notes,
     convert: impl FnOnce(&mut Vec<Finding>) -> Option<Vec<Value>>,
 ) -> Option<Vec<Value>> {
     let mut findings = Vec::new();
-    let converted = convert(&mut findings);
+    let converted = if metadata.deleted {
+        let (path, text) = ("metadata.deletionTimestamp".to_owned(), messages::DELETED.to_owned());
+        findings.push(Finding { level: Level::Unsupported, path, text });
+        None
+    } else {
+        convert(&mut findings)
+    };
     notes.add(&source.origin, findings);
     converted
 }
@@ -108,9 +116,6 @@ fn convert_machine(
         findings.push(Finding { level: Level::Unsupported, path, text });
         None
     };
-    if metadata.deleted {
-        return refuse("metadata.deletionTimestamp", messages::DELETED);
-    }
     if metadata.stored && machine.spec.provider_id.is_none() {
         return refuse("spec.providerID", messages::UNFINISHED);
     }
