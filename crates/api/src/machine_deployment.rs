@@ -57,6 +57,8 @@ pub struct MachineDeploymentSpec {
     /// After how many seconds without progress a rollout is reported as failed; it goes on. Never by default.
     #[schemars(range(min = 1))]
     pub progress_deadline_seconds: Option<i32>,
+    /// Limits how many Machines are replaced for bad health at a time. Not read yet: there are no health checks.
+    pub remediation: Option<Remediation>,
     /// The desired number of Machines. 1 by default.
     #[schemars(range(min = 0), extend("default" = 1))]
     pub replicas: Option<i32>,
@@ -69,6 +71,18 @@ pub struct MachineDeploymentSpec {
     pub strategy: Option<DeploymentStrategy>,
     /// The template of the Machines.
     pub template: Option<MachineTemplate>,
+}
+
+/// Limits of replacements for bad health.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Remediation {
+    /// How many Machines are replaced for bad health at a time: a number from 0, or a percentage of spec.replicas,
+    /// rounded up. 1 by default.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::int_or_percent", extend("default" = 1))]
+    pub max_in_flight: Option<serde_json::Value>,
 }
 
 /// How Machines are replaced.

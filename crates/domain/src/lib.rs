@@ -2,7 +2,7 @@
 //!
 //! * Objects: [`key`], [`meta`], [`pairs`], [`labels`], [`conditions`], [`machine`] (phases).
 //! * Reconciling: [`observed`], [`retry`], [`backoff`], [`report`], [`patch`], [`annotations`], [`expiring`].
-//! * Calls to clouds: [`permit`].
+//! * Calls to clouds: [`permit`]. Budgets: [`remediation`].
 //! * Stable names: [`hash`]. Capacity: [`shape`], [`capacity_annotations`].
 //!
 //! What serves one controller is in its folder.
@@ -26,6 +26,7 @@ pub mod observed;
 pub mod pairs;
 pub mod patch;
 pub mod permit;
+pub mod remediation;
 pub mod report;
 pub mod retry;
 pub mod shape;

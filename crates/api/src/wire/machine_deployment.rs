@@ -17,6 +17,7 @@ pub struct MachineDeploymentSpec {
     pub paused: bool,
     pub revision_history_limit: Option<i32>,
     pub progress_deadline_seconds: Option<i32>,
+    pub remediation: Remediation,
     pub selector: LabelSelector,
     pub strategy: DeploymentStrategy,
     pub template: MachineTemplate,
@@ -36,6 +37,12 @@ pub struct DeploymentStrategy {
 pub struct RollingUpdate {
     pub max_surge: Option<IntOrText>,
     pub max_unavailable: Option<IntOrText>,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Remediation {
+    pub max_in_flight: Option<IntOrText>,
 }
 
 /// A number, or a text such as `25%`.

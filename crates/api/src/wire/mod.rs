@@ -31,7 +31,7 @@ pub use machine::{
 };
 pub use machine_deployment::{
     DeploymentStrategy, IntOrText, MachineDeployment, MachineDeploymentSpec,
-    MachineDeploymentStatus, RollingUpdate,
+    MachineDeploymentStatus, Remediation, RollingUpdate,
 };
 pub use machine_set::{
     MachineSet, MachineSetSpec, MachineSetStatus, MachineTemplate, TemplateSpec,

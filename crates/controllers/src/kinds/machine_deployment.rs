@@ -45,6 +45,7 @@ pub struct MachineDeploymentSpec {
     pub history_limit: Option<i32>,
     pub progress_deadline: Option<i32>,
     pub strategy: wire::DeploymentStrategy,
+    pub remediation: wire::Remediation,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -108,6 +109,7 @@ impl Kind for MachineDeployments {
                 history_limit: spec.revision_history_limit,
                 progress_deadline: spec.progress_deadline_seconds,
                 strategy: spec.strategy,
+                remediation: spec.remediation,
             },
             status: MachineDeploymentStatus {
                 replicas: status.replicas,

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::LABEL_TEMPLATE_HASH;
 use machinist_api::wire::IntOrText;
+use machinist_domain::remediation::MaxInFlight;
 
 use self::scaling::{Fleet, Numbers, Step, Wait};
 use super::error::Refusal;
@@ -64,6 +65,7 @@ impl Desired {
         let replicas = spec.replicas.unwrap_or(DEFAULT_REPLICAS);
         let replicas = usize::try_from(replicas).map_err(|_| Refusal::Replicas(replicas))?;
         let (recreate, surge, unavailable) = limits(spec, replicas)?;
+        MaxInFlight::read(spec.remediation.max_in_flight.as_ref()).map_err(Refusal::MaxInFlight)?;
         let invalid = |error: serde_json::Error| Refusal::Template(error.to_string());
         let new = set_of_template(view).map_err(invalid)?;
         let stored = new.and_then(|new| view.sets[new].set.state.hot_fields.as_deref());

@@ -18,6 +18,8 @@ pub enum Refusal {
     Strategy(String),
     /// The field and its value.
     Limit(&'static str, String),
+    /// The value of `spec.remediation.maxInFlight`.
+    MaxInFlight(String),
     /// maxSurge and maxUnavailable are both zero, so no Machine could be replaced.
     NoRoom,
     /// `spec.template.spec` is no object.

@@ -133,6 +133,9 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
             "spec.strategy.rollingUpdate.{field} must be a number from 0 or a percentage such as 25% \
              (maxUnavailable: at most 100%; got {value:?})"
         ),
+        Refusal::MaxInFlight(value) => format!(
+            "spec.remediation.maxInFlight must be a number from 0 or a percentage such as 25% (got {value:?})"
+        ),
         Refusal::NoRoom => {
             "spec.strategy.rollingUpdate: maxSurge and maxUnavailable must not both be 0 \
              (no Machine could be replaced)"
@@ -223,6 +226,7 @@ mod tests {
             Refusal::Replicas(-1),
             Refusal::Strategy("InPlaceUpdate".to_owned()),
             Refusal::Limit("maxSurge", "lots".to_owned()),
+            Refusal::MaxInFlight("lots".to_owned()),
             Refusal::NoRoom,
             Refusal::Template("invalid type: string \"x\", expected a map".to_owned()),
             Refusal::Overlap(key.clone()),

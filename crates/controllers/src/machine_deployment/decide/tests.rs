@@ -235,6 +235,10 @@ fn invalid_deployments_change_nothing() {
         (refused(&|spec| spec["selector"]["matchLabels"]["app"] = json!("x")), "does not match"),
         (refused(&|spec| spec["replicas"] = json!(-1)), "must not be negative"),
         (refused(&|spec| spec["strategy"] = json!({"type": "Odd"})), "must be RollingUpdate or"),
+        (
+            refused(&|spec| spec["remediation"] = json!({"maxInFlight": "some"})),
+            "maxInFlight must be a number from 0 or a percentage such as 25% (got \"some\")",
+        ),
         (rolling(json!(0), json!(0)), "must not both be 0"),
         (rolling(json!("0%"), json!("0%")), "must not both be 0"),
         (rolling(json!("1"), json!(0)), "rollingUpdate.maxSurge must be"),

@@ -73,6 +73,7 @@ pub(super) fn deployment(
         selector: Some(selector.clone()),
         strategy: Some(strategy(&source.strategy)),
         template: Some(template),
+        ..MachineDeploymentSpec::default()
     };
     let metadata = object_metadata(&source.metadata, class, selected, findings);
     let mut objects = vec![object(DEPLOYMENT, &metadata, &serde_json::to_value(spec).ok()?)];
