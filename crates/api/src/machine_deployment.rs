@@ -90,6 +90,9 @@ pub struct Remediation {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeploymentStrategy {
+    /// Whether a rolling update marks Nodes until it is complete: cluster-autoscaler keeps those of all Machines, and
+    /// new pods prefer other Nodes than those of old Machines. True by default.
+    pub mark_nodes: Option<bool>,
     /// Limits of a rolling update.
     pub rolling_update: Option<RollingUpdate>,
     /// RollingUpdate by default.

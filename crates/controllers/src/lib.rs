@@ -24,6 +24,7 @@ pub mod openshift;
 mod owner_references;
 pub mod platform;
 pub mod recycler;
+mod scale_down;
 pub mod secrets;
 mod served;
 #[cfg(test)]

@@ -31,9 +31,12 @@ mod tests {
             ANNOTATION_NODE_METADATA,
             ANNOTATION_ORDINALS,
             ANNOTATION_RESTARTED_AT,
+            ANNOTATION_ROLLOUT,
+            ANNOTATION_SCALE_DOWN_DISABLED_BY,
             FINALIZER_RECYCLER,
             LABEL_TEMPLATE_HASH,
             TAG_MACHINE_UID,
+            TAINT_REPLACED_NEXT,
         ] {
             assert_eq!(name.split_once('/').map(|(domain, _)| domain), Some("machinist.dev"));
         }

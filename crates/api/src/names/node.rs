@@ -15,6 +15,18 @@ pub const ANNOTATION_MACHINE: &str = "machine.openshift.io/machine";
 pub const ANNOTATION_NODE_METADATA: &str = "machinist.dev/node-metadata";
 /// On a Node: when its drain began, and whether the cordon is ours. Versioned.
 pub const ANNOTATION_DRAIN: &str = "machinist.dev/drain";
+/// On a Node, read by cluster-autoscaler: `true` keeps it from removing the Node.
+pub const ANNOTATION_SCALE_DOWN_DISABLED: &str =
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled";
+/// On a Node: the controllers that keep [`ANNOTATION_SCALE_DOWN_DISABLED`] there, separated by spaces. Without it, the
+/// annotation is another client's.
+pub const ANNOTATION_SCALE_DOWN_DISABLED_BY: &str = "machinist.dev/scale-down-disabled-by";
+/// On a Node: the MachineDeployment whose rollout has marked it, and whether the taint is ours. Versioned.
+pub const ANNOTATION_ROLLOUT: &str = "machinist.dev/rollout";
+/// The key of a taint, with the effect [`PREFER_NO_SCHEDULE`]: a rollout replaces the Machine of this Node.
+pub const TAINT_REPLACED_NEXT: &str = "machinist.dev/prefer-no-schedule";
+/// An effect of taints: new pods prefer other Nodes.
+pub const PREFER_NO_SCHEDULE: &str = "PreferNoSchedule";
 /// On a Pod: it only mirrors a static pod of the kubelet and cannot be evicted.
 pub const ANNOTATION_MIRROR_POD: &str = "kubernetes.io/config.mirror";
 

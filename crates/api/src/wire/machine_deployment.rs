@@ -29,6 +29,8 @@ pub struct MachineDeploymentSpec {
 pub struct DeploymentStrategy {
     #[serde(rename = "type")]
     pub kind: Option<String>,
+    /// `None` is true.
+    pub mark_nodes: Option<bool>,
     pub rolling_update: RollingUpdate,
 }
 

@@ -29,7 +29,7 @@ pub(crate) use machine_set::{
 };
 pub use machine_set::{MachineSets, NoState, State};
 pub use node::Nodes;
-pub(crate) use node::{Node, Ready};
+pub(crate) use node::{Node, Readiness, Ready};
 pub(crate) use pod::Pod;
 pub use pod::Pods;
 pub use scalable::{AsScalable, Scalable};

@@ -1,5 +1,7 @@
 //! Executes a plan. Every write names the version of the set that was decided on.
 
+mod nodes;
+
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt as _};
@@ -39,10 +41,13 @@ pub(super) async fn act(
     plan: &Plan,
     writer: &Writer,
 ) -> Outcome {
+    if let Plan::MarkNodes { nodes, .. } = plan {
+        return nodes::mark(controller, &snapshot.meta, nodes, plan, writer).await;
+    }
     let Ok(view) = &snapshot.content else { return Outcome::Nothing };
     let executor = Executor { controller, deployment: &snapshot.meta, view, plan, writer };
     let outcome = match plan {
-        Plan::NoOp(_) | Plan::Refuse(_) => Ok(Outcome::Nothing),
+        Plan::NoOp(_) | Plan::Refuse(_) | Plan::MarkNodes { .. } => Ok(Outcome::Nothing),
         Plan::Claim { adopt, release, .. } => executor.claim(adopt, release).await,
         Plan::Create { name, hash, hot_fields, revision } => {
             executor.create(name, hash, hot_fields.as_deref(), *revision).await

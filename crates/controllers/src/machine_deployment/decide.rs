@@ -1,9 +1,10 @@
 //! Decides the next step for one MachineDeployment. Pure: no client, no clock.
 //!
 //! In this order: adopt or release MachineSets; create the set of the current template, with 0 replicas; number it;
-//! copy what needs no new Machines; scale ([`scaling`]); delete old sets. A repeated step changes nothing: the new
+//! copy what needs no new Machines; mark Nodes ([`nodes`]); scale ([`scaling`]); delete old sets. A repeated step changes nothing: the new
 //! set's name follows from the template, and sizes are written with the resourceVersion of the set.
 
+mod nodes;
 mod push_down;
 mod scaling;
 
@@ -18,7 +19,7 @@ use self::scaling::{Fleet, Numbers, Step, Wait};
 use super::error::Refusal;
 use super::hot_fields::HotFields;
 use super::plan::{Plan, Reason, Resize};
-use super::snapshot::{Member, SetView, Snapshot, View};
+use super::snapshot::{Member, Missing, SetView, Snapshot, View};
 use super::template::{self, Parts};
 use crate::kinds::{Machine, MachineDeploymentSpec};
 
@@ -27,11 +28,15 @@ const DEFAULT_SURGE: usize = 1;
 const DEFAULT_HISTORY: usize = 10;
 
 pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
-    if snapshot.meta.deleting {
-        return Plan::NoOp(Reason::Deleting);
-    }
     let view = match &snapshot.content {
-        Err(reason) => return Plan::Refuse(Refusal::Undecodable(reason.clone())),
+        Err(Missing::Deleted(strays)) => return nodes::release(&snapshot.meta.key, strays),
+        Ok(view) if snapshot.meta.deleting => {
+            return nodes::release(&snapshot.meta.key, &view.nodes.strays);
+        }
+        _ if snapshot.meta.deleting => return Plan::NoOp(Reason::Deleting),
+        Err(Missing::Undecodable(reason)) => {
+            return Plan::Refuse(Refusal::Undecodable(reason.clone()));
+        }
         Ok(view) => view,
     };
     match Desired::of(view) {
@@ -104,6 +109,9 @@ impl Desired {
                 }
             }
             _ => {}
+        }
+        if let Some(plan) = self.mark_nodes(view, now) {
+            return plan;
         }
         let plan = self.scale(view, now);
         match plan {

@@ -151,4 +151,25 @@ const WRITES: &[Write] = &[
         "When these change in the template of a MachineDeployment: the keys that changed. Of the provider spec only \
          the fields that its provider declares as hot.",
     ),
+    Write::patch(
+        NODES,
+        &[
+            "metadata.annotations[cluster-autoscaler.kubernetes.io/scale-down-disabled]",
+            "metadata.annotations[machinist.dev/scale-down-disabled-by]",
+        ],
+        "`true` on the Nodes of a MachineDeployment during a rolling update, and that it is machinist's. Values of \
+         others stay; what others remove is not set again. Removed when the rollout is complete, if machinist set it.",
+    ),
+    Write::patch(
+        NODES,
+        &["spec.taints"],
+        "`machinist.dev/prefer-no-schedule:PreferNoSchedule` on the Nodes of old Machines during a rolling update; \
+         other taints stay. Removed when the template is the current one again, if machinist set it.",
+    ),
+    Write::patch(
+        NODES,
+        &["metadata.annotations[machinist.dev/rollout]"],
+        "The MachineDeployment that put the above on the Node, and whether the taint is machinist's. A value that \
+         cannot be parsed stays. Removed with them.",
+    ),
 ];

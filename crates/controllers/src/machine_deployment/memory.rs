@@ -8,7 +8,7 @@ use machinist_domain::key::{Uid, Version};
 use machinist_domain::meta::Meta;
 use parking_lot::Mutex;
 
-use super::snapshot::LateSizes;
+use super::snapshot::{LateSizes, NodeTrouble};
 
 /// Longer than a resync, after which the cache has every Machine.
 const MEMORY: Duration = Duration::from_secs(3600);
@@ -71,6 +71,28 @@ impl Sizes {
         let unanswered = self.unanswered.lock();
         let (version, sizes) = unanswered.get(&set.uid, now)?;
         (*version == set.version).then_some(*sizes)
+    }
+}
+
+/// Deployments whose Nodes could not be written: their rollouts go on without marks, and these are tried again later.
+#[derive(Debug)]
+pub(super) struct NodeTroubles {
+    failed: Mutex<ExpiringMap<Uid, NodeTrouble>>,
+    pause: Duration,
+}
+
+impl NodeTroubles {
+    pub(super) fn new(pause: Duration) -> Self {
+        Self { failed: Mutex::default(), pause }
+    }
+
+    pub(super) fn add(&self, deployment: &Uid, cause: Option<String>, now: Duration) {
+        let trouble = NodeTrouble { cause, until: now + self.pause };
+        self.failed.lock().insert(deployment.clone(), trouble, now, self.pause);
+    }
+
+    pub(super) fn of(&self, deployment: &Uid, now: Duration) -> Option<NodeTrouble> {
+        self.failed.lock().get(deployment, now).cloned()
     }
 }
 

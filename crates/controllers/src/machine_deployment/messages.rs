@@ -80,6 +80,8 @@ fn shortened(message: &str) -> String {
 pub(super) const CORRECT_TEMPLATE: &str = "correct spec.template, or put the earlier one back";
 pub(super) const WAITS_GONE: &str = "waiting until deleted Machines are gone";
 pub(super) const PAUSED: &str = "The rollout is paused; set spec.paused to false to go on";
+pub(super) const NODE_UNCHANGED: &str =
+    "the API server accepted the change and stored nothing; a webhook may have removed it";
 pub(super) const SET_DELETING: &str =
     "Waiting until the MachineSet of the same template is deleted; then it is created again";
 
@@ -111,6 +113,11 @@ texts! {
         "The name {set} is taken by a MachineSet of another owner; another name is used";
     pub(super) fn claim_failed(cause: &str) = "Cannot adopt or release a MachineSet: {cause}";
     pub(super) fn create_failed(cause: &str) = "Cannot create a MachineSet: {cause}";
+    pub(super) fn node_failed(node: &str, cause: &str) = "Node {node}: {cause}";
+    pub(super) fn marks_failed(cause: &str) =
+        "Cannot mark Nodes, or remove marks from them: {cause}. The rollout goes on; allow patch of nodes, or set \
+         spec.strategy.markNodes to false";
+    pub(super) fn without_marks(text: &str, cause: &str) = "{text}; cannot change marks on Nodes: {}", shortened(cause);
     pub(super) fn update_failed(cause: &str) = "Cannot update a MachineSet or Machine: {cause}";
     pub(super) fn list_failed(cause: &str) = "Cannot list Machines before sets are scaled: {cause}";
     pub(super) fn delete_failed(cause: &str) = "Cannot delete an old MachineSet: {cause}";
@@ -211,6 +218,16 @@ mod tests {
             (FAILURE, EventReason::FailedCreate.as_str(), create_failed(refused)),
             (FAILURE, EventReason::FailedUpdate.as_str(), update_failed(refused)),
             (FAILURE, EventReason::ReconcileError.as_str(), list_failed(refused)),
+            (
+                "Event Warning",
+                EventReason::FailedUpdate.as_str(),
+                marks_failed(&node_failed("n", refused)),
+            ),
+            (
+                progress,
+                REASON_NEW_SET_AVAILABLE,
+                without_marks(&complete(set, 2, 3), &node_failed("n", NODE_UNCHANGED)),
+            ),
             (FAILURE, EventReason::FailedDelete.as_str(), delete_failed(refused)),
         ];
         let undecodable = "spec.replicas: invalid type: string \"x\", expected i32".to_owned();

@@ -14,6 +14,7 @@ mod exploration;
 mod hot_fields;
 mod memory;
 mod messages;
+mod node_marks;
 mod observe;
 mod ownership;
 mod plan;
@@ -28,7 +29,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use machinist_api::resource::MACHINE_DEPLOYMENTS;
-use machinist_domain::key::ObjectKey;
+use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::Report;
@@ -47,12 +48,12 @@ use serde_json::{Value, json};
 
 use self::decide::decide;
 pub use self::declaration::DECLARATION;
-use self::memory::{Lists, Sizes};
+use self::memory::{Lists, NodeTroubles, Sizes};
 use self::plan::{Outcome, Plan};
 use self::report::report;
 use self::snapshot::Snapshot;
 use crate::kinds::indexes::machines_by_node;
-use crate::kinds::{MachineDeployments, MachineSets, Machines, Node, Nodes};
+use crate::kinds::{MachineDeployments, MachineSets, Machines, Node, Nodes, Readiness};
 use crate::owner_references::owner_uid;
 
 #[derive(Debug)]
@@ -64,8 +65,11 @@ pub struct MachineDeploymentController {
     sets_by_owner: Arc<Index>,
     machines_by_owner: Arc<Index>,
     machines_by_node: Arc<Index>,
+    /// By the deployment whose marks they have, as `namespace/name`.
+    nodes_by_rollout: Arc<Index>,
     lists: Lists,
     sizes: Sizes,
+    node_troubles: NodeTroubles,
     clock: SharedClock,
     timings: MachineTimings,
 }
@@ -82,9 +86,11 @@ impl MachineDeploymentController {
         let machines = caches.open(&shared.control, scope.clone(), machines);
         let sets = caches.open(&shared.control, scope.clone(), sets);
         let nodes_cluster = shared.target.as_ref().unwrap_or(&shared.control);
+        let nodes = caches.open(nodes_cluster, Scope::All, Nodes);
         Self {
             deployments: caches.open(&shared.control, scope.clone(), deployments),
-            nodes: caches.open(nodes_cluster, Scope::All, Nodes),
+            nodes_by_rollout: nodes.index(node_marks::by_deployment),
+            nodes,
             sets_by_owner: sets.index_entries(ownership::sets_by_owner),
             machines_by_owner: machines.index_entries(owner_uid),
             machines_by_node: machines_by_node(&machines),
@@ -92,10 +98,19 @@ impl MachineDeploymentController {
             machines,
             lists: Lists::default(),
             sizes: Sizes::new(timings.late_create),
+            node_troubles: NodeTroubles::new(timings.late_create / 2),
             clock: Arc::clone(&shared.clock),
             timings,
         }
     }
+}
+
+/// What of a Node a rollout depends on.
+type NodeState<'a> = (&'a Uid, &'a Readiness, node_marks::Seen<'a>);
+
+fn node_state(entry: Option<&Entry<Node>>) -> Option<NodeState<'_>> {
+    let node = entry?.known()?;
+    Some((&node.meta.uid, &node.readiness, node_marks::seen(node)))
 }
 
 impl Controller for MachineDeploymentController {
@@ -126,9 +141,14 @@ impl Controller for MachineDeploymentController {
         });
         let debounce = self.timings.machine_debounce;
         let (for_machines, sets) = (Arc::clone(queue), Arc::clone(&self.sets));
+        let nodes = Arc::clone(&self.nodes);
         self.machines.subscribe(move |change| {
             for entry in [change.before, change.after].into_iter().flatten() {
-                if let Some(deployment) = ownership::deployment_of(entry, &sets) {
+                let owner = ownership::deployment_of(entry, &sets);
+                // A Machine that has left its deployment may leave marks on its Node.
+                let marked =
+                    ownership::marked_by(entry, &nodes).filter(|one| owner.as_ref() != Some(one));
+                for deployment in owner.into_iter().chain(marked) {
                     for_machines.add_changed_after(&deployment, change, debounce);
                 }
             }
@@ -136,13 +156,14 @@ impl Controller for MachineDeploymentController {
         let (for_nodes, sets) = (Arc::clone(queue), Arc::clone(&self.sets));
         let (machines, by_node) = (Arc::clone(&self.machines), Arc::clone(&self.machines_by_node));
         self.nodes.subscribe(move |change| {
-            let state = |entry: Option<&Entry<Node>>| match entry {
-                Some(Entry::Known(node)) => Some((node.meta.uid.clone(), node.readiness.clone())),
-                _ => None,
-            };
             // Heartbeats change nothing here.
-            if state(change.before) == state(change.after) {
+            if node_state(change.before) == node_state(change.after) {
                 return;
+            }
+            if let Some(Entry::Known(node)) = change.after
+                && let Some(deployment) = node_marks::deployment_of(node)
+            {
+                for_nodes.add_changed_after(&deployment, change, debounce);
             }
             for machine in by_node.get(&change.key.name) {
                 let deployment = machines

@@ -1,6 +1,8 @@
 //! Fills a snapshot: the deployment, its sets and their Machines from the caches, with a live read where an own write
 //! was not answered.
 
+mod nodes;
+
 use std::sync::Arc;
 
 use machinist_domain::hash::fnv1a;
@@ -11,7 +13,7 @@ use machinist_runtime::cluster::ApiError;
 
 use super::MachineDeploymentController;
 use super::hot_fields::HotFields;
-use super::snapshot::{Member, ReadySince, SetView, Snapshot, View};
+use super::snapshot::{Member, Missing, NodesView, ReadySince, SetView, Snapshot, View};
 use super::template;
 use crate::kinds::{Machine, MachineDeployment, MachineSet};
 use crate::machine_set::ordinals;
@@ -21,10 +23,12 @@ pub(super) async fn observe(
     controller: &MachineDeploymentController,
     key: &ObjectKey,
 ) -> Result<Option<Snapshot>, ApiError> {
-    let Some(entry) = controller.deployments.get_certain(key).await? else { return Ok(None) };
+    let Some(entry) = controller.deployments.get_certain(key).await? else {
+        return nodes::of_deleted(controller, key).await;
+    };
     let meta = entry.meta().clone();
     let content = match entry {
-        Entry::Undecodable(object) => Err(object.error.clone()),
+        Entry::Undecodable(object) => Err(Missing::Undecodable(object.error.clone())),
         Entry::Known(deployment) => Ok(view(controller, &meta, &deployment).await?),
     };
     Ok(Some(Snapshot { meta, content }))
@@ -45,6 +49,7 @@ async fn view(
     let mut view = View {
         deployment: Arc::clone(deployment),
         sets: Vec::new(),
+        nodes: NodesView::default(),
         orphans: Vec::new(),
         unselected: Vec::new(),
         undecodable: None,
@@ -78,6 +83,7 @@ async fn view(
         }
     }
     view.sets.sort_by_key(|one| (one.set.state.created, one.set.meta.key.clone()));
+    view.nodes = nodes::view(controller, meta, &view.sets).await?;
     let now = controller.clock.uptime();
     view.fingerprint = fnv1a(state.as_bytes());
     view.doubtful = controller.lists.is_doubtful(&meta.uid, now);
@@ -134,13 +140,10 @@ async fn set_view(
     Ok(SetView { set, members, leaving, open, late })
 }
 
-/// Since when the Machine's Node has been ready, if it is. A Node with another uid is not the Machine's.
+/// Since when the Machine's Node has been ready, if it is.
 fn ready(controller: &MachineDeploymentController, machine: &Machine) -> Option<ReadySince> {
-    let node_ref = machine.status.node_ref.as_ref()?;
-    let key = ObjectKey::new("", Arc::clone(&node_ref.name));
-    let Some(Entry::Known(node)) = controller.nodes.get(&key) else { return None };
-    let same = node_ref.uid.0.is_empty() || node_ref.uid == node.meta.uid;
-    (same && node.is_ready()).then_some(node.readiness.since)
+    let node = nodes::of_machine(controller, machine)?;
+    node.is_ready().then_some(node.readiness.since)
 }
 
 /// An older deployment that selects this one's MachineSets, or whose MachineSets this one selects.

@@ -9,7 +9,10 @@ use machinist_domain::meta::Meta;
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::store::Entry;
 
-use crate::kinds::{Machine, MachineDeploymentSpec, MachineDeployments, MachineSet, MachineSets};
+use super::node_marks;
+use crate::kinds::{
+    Machine, MachineDeploymentSpec, MachineDeployments, MachineSet, MachineSets, Nodes,
+};
 use crate::owner_references::{orphans_of, owner_of};
 
 pub(super) fn sets_by_owner(entry: &Entry<MachineSet>) -> Vec<Arc<str>> {
@@ -50,6 +53,30 @@ pub(super) fn deployment_of(
     let set = sets.get(&ObjectKey::new(Arc::clone(namespace), owner.name))?;
     let owner = owner_of(&set).filter(|owner| owner.kind == MACHINE_DEPLOYMENTS.kind)?;
     Some(ObjectKey::new(Arc::clone(namespace), owner.name))
+}
+
+/// Whether a Machine is certainly not in the deployment: neither the Machine nor its set belongs to it. A set that is
+/// not in the cache may be in the deployment.
+pub(super) fn has_left(
+    entry: &Entry<Machine>,
+    deployment: &ObjectKey,
+    sets: &Cache<MachineSets>,
+) -> bool {
+    let namespace = &entry.meta().key.namespace;
+    let set = owner_of(entry).filter(|owner| owner.kind == MACHINE_SETS.kind);
+    let Some(set) = set.filter(|_| *namespace == deployment.namespace) else { return true };
+    let Some(set) = sets.get(&ObjectKey::new(Arc::clone(namespace), set.name)) else {
+        return false;
+    };
+    let owner = owner_of(&set).filter(|owner| owner.kind == MACHINE_DEPLOYMENTS.kind);
+    owner.is_none_or(|owner| *owner.name != *deployment.name)
+}
+
+/// The deployment whose marks the Machine's Node has.
+pub(super) fn marked_by(entry: &Entry<Machine>, nodes: &Cache<Nodes>) -> Option<ObjectKey> {
+    let node = &entry.known()?.status.node_ref.as_ref()?.name;
+    let node = nodes.get(&ObjectKey::new("", Arc::clone(node)))?;
+    node_marks::deployment_of(node.known()?)
 }
 
 /// Whether the set that has the name of a new one, read live, is the set of the same template and hot fields, or will

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::error::Refusal;
 use super::messages;
 use super::template::Change;
-use crate::kinds::{Machine, MachineSet};
+use crate::kinds::{Machine, MachineSet, Node};
 
 #[derive(Debug, Clone)]
 pub enum Plan {
@@ -42,6 +42,11 @@ pub enum Plan {
         machines: Vec<(Arc<Machine>, Value)>,
         changes: Vec<Change>,
     },
+    /// Put the marks of a rollout on Nodes, or remove them.
+    MarkNodes {
+        nodes: Vec<NodePatch>,
+        rest: Option<Reason>,
+    },
     /// Mark unavailable Machines, so that the next scale-down deletes these.
     Mark(Vec<Arc<Machine>>),
     /// Remove our mark from available Machines that are not to be deleted any more.
@@ -54,6 +59,13 @@ pub enum Plan {
         set: Arc<MachineSet>,
         rest: Reason,
     },
+}
+
+/// A merge patch of a Node, for this version of it.
+#[derive(Debug, Clone)]
+pub struct NodePatch {
+    pub node: Arc<Node>,
+    pub patch: Value,
 }
 
 /// A set that is scaled.
@@ -86,7 +98,9 @@ impl Plan {
     pub(super) fn rest(&self) -> Option<Reason> {
         match self {
             Self::NoOp(reason) | Self::Delete { rest: reason, .. } => Some(*reason),
-            Self::Claim { rest, .. } | Self::SetRevision { rest, .. } => *rest,
+            Self::Claim { rest, .. }
+            | Self::SetRevision { rest, .. }
+            | Self::MarkNodes { rest, .. } => *rest,
             _ => None,
         }
     }
@@ -125,6 +139,10 @@ impl fmt::Display for Plan {
             Self::PushDown { set, machines, .. } => {
                 let machines = messages::machines(machines.len(), "");
                 write!(f, "update MachineSet {} and {machines}", set_name(set))
+            }
+            Self::MarkNodes { nodes, .. } => {
+                let names = nodes.iter().map(|one| &*one.node.meta.key.name);
+                write!(f, "set or remove the rollout's marks on Nodes {}", messages::names(names))
             }
             Self::Mark(machines) => {
                 write!(f, "mark {} for deletion", messages::names(machine_names(machines)))

@@ -1,5 +1,6 @@
 //! Reports a reconcile: Events, the status of the deployment, and when to requeue.
 
+mod nodes;
 mod status;
 
 use std::time::Duration;
@@ -23,8 +24,15 @@ pub(super) fn report(
     outcome: &Outcome,
     now: Timestamp,
 ) -> Report {
-    let Ok(view) = &snapshot.content else { return undecodable(plan) };
+    let Ok(view) = &snapshot.content else {
+        return match plan {
+            Plan::MarkNodes { .. } => nodes::released(outcome),
+            plan => undecodable(plan),
+        };
+    };
     match (plan, outcome) {
+        (Plan::MarkNodes { .. }, outcome) if snapshot.meta.deleting => nodes::released(outcome),
+        (Plan::MarkNodes { .. }, Outcome::Failed(failure)) => nodes::failed(failure),
         (Plan::NoOp(Reason::Deleting), _) => Report::quiet(ReconcileResult::Settled),
         (Plan::Refuse(refusal), _) => {
             let text = refusal.to_string();
@@ -90,9 +98,13 @@ fn executed(
             };
             let (patch, deadline) = status.patch(Trouble::None);
             let retry = match plan {
-                // A list that finds nothing new requeues nothing.
-                Plan::List => Some(Duration::from_millis(1)),
-                _ => [next_available(view, now), deadline, late(view)].into_iter().flatten().min(),
+                // A list that finds nothing new requeues nothing, nor does a Node that is gone.
+                Plan::List | Plan::MarkNodes { .. } => Some(Duration::from_millis(1)),
+                _ => {
+                    let again =
+                        [next_available(view, now), deadline, late(view), nodes::again(view)];
+                    again.into_iter().flatten().min()
+                }
             };
             let retry = retry.map(Retry::Again);
             Report { result, status: patch, events: events(plan), retry }
@@ -125,6 +137,7 @@ fn events(plan: &Plan) -> Vec<EventNote> {
         | Plan::Refuse(_)
         | Plan::SetRevision { .. }
         | Plan::AnnotateRevision(_)
+        | Plan::MarkNodes { .. }
         | Plan::Mark(_)
         | Plan::Unmark(_)
         | Plan::List => Vec::new(),

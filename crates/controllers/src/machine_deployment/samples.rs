@@ -8,7 +8,7 @@ use machinist_runtime::cache::kind::Kind as _;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::snapshot::{Member, SetView, Snapshot, View};
+use super::snapshot::{Member, NodesView, SetView, Snapshot, View};
 use super::template;
 use crate::kinds::{MachineDeployment, MachineDeployments, MachineSet, MachineSets, Machines};
 
@@ -128,6 +128,7 @@ pub(super) fn snapshot(deployment: &Value, sets: Vec<SetView>) -> Snapshot {
     let view = View {
         deployment,
         sets,
+        nodes: NodesView::default(),
         orphans: Vec::new(),
         unselected: Vec::new(),
         undecodable: None,

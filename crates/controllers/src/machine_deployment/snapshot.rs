@@ -7,7 +7,7 @@ use machinist_domain::key::ObjectKey;
 use machinist_domain::machine::Phase;
 use machinist_domain::meta::Meta;
 
-use crate::kinds::{Machine, MachineDeployment, MachineSet};
+use crate::kinds::{Machine, MachineDeployment, MachineSet, Node};
 
 /// The value of our mark on Machines; cluster-autoscaler writes a time.
 pub(super) const MARK: &str = "machinist.dev/machinedeployment";
@@ -15,8 +15,15 @@ pub(super) const MARK: &str = "machinist.dev/machinedeployment";
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub meta: Meta,
-    /// The content, or why it cannot be decoded.
-    pub content: Result<View, String>,
+    pub content: Result<View, Missing>,
+}
+
+/// Why there is no content.
+#[derive(Debug, Clone)]
+pub enum Missing {
+    Undecodable(String),
+    /// It is deleted, and these Nodes still have its marks although their Machines are not deleted with it.
+    Deleted(Vec<Arc<Node>>),
 }
 
 #[derive(Debug, Clone)]
@@ -24,6 +31,7 @@ pub struct View {
     pub deployment: Arc<MachineDeployment>,
     /// Its MachineSets, also those that are being deleted, the oldest first.
     pub sets: Vec<SetView>,
+    pub nodes: NodesView,
     /// MachineSets without an owner that the selector matches.
     pub orphans: Vec<Arc<MachineSet>>,
     /// MachineSets of the deployment that the selector no longer matches.
@@ -40,6 +48,24 @@ pub struct View {
     pub fingerprint: u64,
     /// The uptime of the observation.
     pub uptime: Duration,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct NodesView {
+    /// Those of Machines that are not being deleted, with the position of their set.
+    pub members: Vec<(usize, Arc<Node>)>,
+    /// Those with marks of the deployment whose Machines are not in it any more.
+    pub strays: Vec<Arc<Node>>,
+    /// They could not be written a moment ago.
+    pub trouble: Option<NodeTrouble>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeTrouble {
+    /// The cause, if a person has to do something about it.
+    pub cause: Option<String>,
+    /// Until when they are left alone.
+    pub until: Duration,
 }
 
 #[derive(Debug, Clone)]

@@ -2,8 +2,10 @@
 //! observer records how many Machines there are and how many are ready, from the change on.
 
 use anyhow::{Result, ensure};
+use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::{DynamicObject, ListParams};
+use machinist_api::names::ANNOTATION_ROLLOUT;
 use serde_json::{Map, Value, json};
 
 use super::{family, machines, scaling};
@@ -68,6 +70,7 @@ impl Scenario for Rolling {
             ("machines", _) if request.verb == Verb::Patch => {
                 format!("{} {}", class(name), machines::news(request))
             }
+            ("nodes", _) if is_mark(request) => mark(request).to_owned(),
             ("machinesets", _) if request.verb == Verb::Patch => {
                 format!("{} {}", class(name), change(request))
             }
@@ -120,6 +123,21 @@ fn class(name: &str) -> &'static str {
     }
 }
 
+/// Whether it is a patch of the rollout's marks on a Node.
+fn is_mark(request: &ApiRequest) -> bool {
+    let body = request.json().unwrap_or_default();
+    body["metadata"]["annotations"].get(ANNOTATION_ROLLOUT).is_some()
+}
+
+fn mark(request: &ApiRequest) -> &'static str {
+    let body = request.json().unwrap_or_default();
+    match body["metadata"]["annotations"][ANNOTATION_ROLLOUT].as_str() {
+        None => "marks gone",
+        Some(record) if record.ends_with("prefer-no-schedule") => "marks of old",
+        Some(_) => "marks of new",
+    }
+}
+
 /// What a patch of a MachineSet changes.
 fn change(request: &ApiRequest) -> String {
     let body = request.json().unwrap_or_default();
@@ -169,6 +187,9 @@ async fn is_settled(world: &World, set: &str) -> Result<()> {
     ensure!(status["readyReplicas"] == json!(SIZE), "the status of {set} is {status}");
     let cloud = scaling::cloud(world)?;
     machines::ensure_linked(world, &scaling::instances(cloud), SIZE).await?;
+    let nodes = machines::nodes(world, &scaling::instances(cloud)).await?;
+    let marked = |node: &Node| node.annotations().contains_key(ANNOTATION_ROLLOUT);
+    ensure!(!nodes.iter().any(marked), "the rollout's marks are still on Nodes");
     ensure!(cloud.live() == SIZE, "the cloud has {} instances", cloud.live());
     Ok(())
 }

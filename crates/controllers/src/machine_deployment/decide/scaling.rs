@@ -80,7 +80,7 @@ pub(super) enum Wait {
 
 impl Numbers {
     /// How many Machines may exist.
-    fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         let late = self.late.map_or(0, |(_, most)| most);
         self.wanted().max(late).max(self.members + self.open) + self.leaving
     }

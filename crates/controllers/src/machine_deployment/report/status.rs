@@ -20,6 +20,7 @@ use super::super::messages;
 use super::super::plan::{Plan, Reason, set_name};
 use super::super::snapshot::{Member, SetView, View};
 use super::super::template;
+use super::nodes;
 
 /// What the condition `ReplicaFailure` reports of this reconcile.
 #[derive(Debug, Clone, Copy)]
@@ -86,7 +87,7 @@ impl Status<'_> {
         if matches!(trouble, Trouble::None) && new_spec {
             patch.insert("observedGeneration".to_owned(), json!(deployment.generation));
         }
-        let progressing = self.progressing(&counts);
+        let progressing = nodes::noted(self.progressing(&counts), self.view);
         let running = self.is_running() && !progress && !new_spec;
         let (progressing, deadline) = self.within_deadline(progressing, running);
         let failure = self.failure(trouble);

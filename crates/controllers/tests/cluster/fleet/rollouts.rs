@@ -6,6 +6,7 @@ mod deletion;
 mod history;
 mod hot_fields;
 mod large;
+mod node_marks;
 mod released;
 
 use std::collections::BTreeSet;

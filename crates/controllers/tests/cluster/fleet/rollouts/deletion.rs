@@ -7,6 +7,7 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams, PropagationPolicy};
 use serde_json::json;
 
+use super::node_marks::until_unmarked;
 use super::{WEB, create, edit, types_of, until_complete, until_made};
 use crate::definitions::Served;
 use crate::drain;
@@ -103,6 +104,7 @@ async fn an_orphaning_deletion_stops_the_roll_and_a_new_deployment_goes_on() -> 
         })
         .await?;
     let created = fleet.cloud().created();
+    until_unmarked(&fleet).await?;
 
     create(&fleet, SIZE, json!({})).await?;
     edit(&fleet, "sim.medium").await?;

@@ -121,7 +121,8 @@ fn selector(source: &LabelSelector) -> LabelSelector {
 /// Machine-controller-manager's defaults are 0, and 1 unavailable if both are.
 fn strategy(source: &Strategy) -> DeploymentStrategy {
     if source.kind == StrategyKind::Recreate {
-        return DeploymentStrategy { kind: Some(StrategyType::Recreate), rolling_update: None };
+        let kind = Some(StrategyType::Recreate);
+        return DeploymentStrategy { kind, ..DeploymentStrategy::default() };
     }
     let max_surge = source.max_surge.clone().unwrap_or_else(|| json!(0));
     let mut max_unavailable = source.max_unavailable.clone().unwrap_or_else(|| json!(0));
@@ -135,5 +136,6 @@ fn strategy(source: &Strategy) -> DeploymentStrategy {
             max_surge: Some(max_surge),
             max_unavailable: Some(max_unavailable),
         }),
+        ..DeploymentStrategy::default()
     }
 }

@@ -1,0 +1,64 @@
+//! Which Nodes have the marks of a rollout. Pure: it follows from the view alone, so nothing is left behind by a
+//! process that dies. A rolling update is under way while old Machines may exist, those being deleted included.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinist_domain::key::ObjectKey;
+
+use super::super::node_marks::{self, Marks};
+use super::super::plan::{NodePatch, Plan, Reason};
+use super::super::snapshot::View;
+use super::{Desired, numbers};
+use crate::kinds::Node;
+
+/// Nodes of one step, so that a large deployment reports meanwhile.
+const NODES: usize = 128;
+
+impl Desired {
+    pub(super) fn mark_nodes(&self, view: &View, now: Timestamp) -> Option<Plan> {
+        if view.nodes.trouble.is_some() {
+            return None;
+        }
+        let rolls = self.marks_nodes(view, now);
+        let members = view.nodes.members.iter().map(|(set, node)| {
+            let prefer_no_schedule = rolls && self.new != Some(*set);
+            (node, Marks { scale_down_disabled: rolls, prefer_no_schedule })
+        });
+        let strays = view.nodes.strays.iter().map(|node| (node, Marks::default()));
+        let nodes = patches(&view.deployment.meta.key, members.chain(strays));
+        let rest = || self.scale(view, now).rest();
+        (!nodes.is_empty()).then(|| Plan::MarkNodes { nodes, rest: rest() })
+    }
+
+    /// A paused rollout has no marks: nothing is replaced next, and cluster-autoscaler may scale down. With Recreate
+    /// all old Machines go at once.
+    fn marks_nodes(&self, view: &View, now: Timestamp) -> bool {
+        let spec = &view.deployment.spec;
+        let old = view.sets.iter().enumerate().filter(|(at, _)| Some(*at) != self.new);
+        let has_old = || old.map(|(_, one)| numbers(one, view, now)).any(|one| one.count() > 0);
+        let wanted = spec.strategy.mark_nodes.unwrap_or(true);
+        wanted && !spec.paused && !self.recreate && self.new.is_some() && has_old()
+    }
+}
+
+/// Of a deployment that is deleted, or being deleted: Nodes of Machines that stay lose the marks.
+pub(super) fn release(deployment: &ObjectKey, strays: &[Arc<Node>]) -> Plan {
+    let nodes = patches(deployment, strays.iter().map(|node| (node, Marks::default())));
+    let rest = Some(Reason::Deleting);
+    if nodes.is_empty() { Plan::NoOp(Reason::Deleting) } else { Plan::MarkNodes { nodes, rest } }
+}
+
+fn patches<'a>(
+    deployment: &ObjectKey,
+    nodes: impl Iterator<Item = (&'a Arc<Node>, Marks)>,
+) -> Vec<NodePatch> {
+    let differs = nodes.filter(|(node, _)| !node.meta.deleting).filter_map(|(node, wanted)| {
+        let patch = node_marks::patch(node, deployment, wanted)?;
+        Some(NodePatch { node: Arc::clone(node), patch })
+    });
+    differs.take(NODES).collect()
+}
+
+#[cfg(test)]
+mod tests;
