@@ -1,8 +1,9 @@
 //! Decides the next step for one MachineDeployment. Pure: no client, no clock.
 //!
 //! In this order: adopt or release MachineSets; create the set of the current template, with 0 replicas; number it;
-//! copy what needs no new Machines; mark Nodes ([`nodes`]); scale ([`scaling`]); delete old sets. A repeated step changes nothing: the new
-//! set's name follows from the template, and sizes are written with the resourceVersion of the set.
+//! copy what needs no new Machines; mark Nodes ([`nodes`]); scale ([`scaling`]); delete old sets. A repeated step
+//! changes nothing: the new set's name follows from the template, and sizes are written with the resourceVersion of the
+//! set.
 
 mod nodes;
 mod push_down;
