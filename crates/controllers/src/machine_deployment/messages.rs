@@ -92,6 +92,8 @@ texts! {
         "waiting for {} to become available", machines(count, "");
     pub(super) fn waits_failed(waits: &str, set: &str, cause: &str) =
         "{waits}: MachineSet {set}: {}", shortened(cause);
+    pub(super) fn waits_drained(machine: &str) =
+        "{WAITS_GONE}: Machine {machine} is being drained, see its condition Drained";
     pub(super) fn old_stay(old: usize) =
         "the {} until then", if old == 1 { "old Machine stays".to_owned() } else { format!("{old} old Machines stay") };
     pub(super) fn complete(set: &str, revision: i64, replicas: usize) =
@@ -198,6 +200,11 @@ mod tests {
         let mut rows = vec![
             (progress, REASON_SET_UPDATED, rollout(counts, None, &many)),
             (progress, REASON_SET_UPDATED, rollout(counts, Some(WAITS_GONE), &one)),
+            (
+                progress,
+                REASON_SET_UPDATED,
+                rollout(counts, Some(&waits_drained("web-bcdfghjklm-m6vt-3")), &one),
+            ),
             (progress, REASON_SET_UPDATED, text.clone()),
             (progress, "CapacityExhausted", rollout(counts, Some(&blocked), &one)),
             (progress, REASON_SET_UPDATED, rollout(counts, Some(&waits_more(2)), "")),

@@ -5,6 +5,7 @@ mod nodes;
 
 use std::sync::Arc;
 
+use machinist_api::names::CONDITION_DRAINED;
 use machinist_domain::hash::fnv1a;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
@@ -50,6 +51,7 @@ async fn view(
         deployment: Arc::clone(deployment),
         sets: Vec::new(),
         nodes: NodesView::default(),
+        drained: None,
         orphans: Vec::new(),
         unselected: Vec::new(),
         undecodable: None,
@@ -84,6 +86,7 @@ async fn view(
     }
     view.sets.sort_by_key(|one| (one.set.state.created, one.set.meta.key.clone()));
     view.nodes = nodes::view(controller, meta, &view.sets).await?;
+    view.drained = drained(controller, &view.sets);
     let now = controller.clock.uptime();
     view.fingerprint = fnv1a(state.as_bytes());
     view.doubtful = controller.lists.is_doubtful(&meta.uid, now);
@@ -144,6 +147,18 @@ async fn set_view(
 fn ready(controller: &MachineDeploymentController, machine: &Machine) -> Option<ReadySince> {
     let node = nodes::of_machine(controller, machine)?;
     node.is_ready().then_some(node.readiness.since)
+}
+
+/// The first Machine that is being deleted and whose drain goes on, as its condition says.
+fn drained(controller: &MachineDeploymentController, sets: &[SetView]) -> Option<Arc<str>> {
+    let sets = sets.iter().filter(|one| one.leaving > 0);
+    let keys = sets.flat_map(|one| controller.machines_by_owner.get(&one.set.meta.uid.0));
+    let drains = keys.filter_map(|key| {
+        let Some(Entry::Known(machine)) = controller.machines.get(&key) else { return None };
+        let condition = machine.condition(CONDITION_DRAINED)?;
+        (machine.meta.deleting && !condition.is_true()).then_some(key.name)
+    });
+    drains.min()
 }
 
 /// An older deployment that selects this one's MachineSets, or whose MachineSets this one selects.

@@ -129,6 +129,7 @@ pub(super) fn snapshot(deployment: &Value, sets: Vec<SetView>) -> Snapshot {
         deployment,
         sets,
         nodes: NodesView::default(),
+        drained: None,
         orphans: Vec::new(),
         unselected: Vec::new(),
         undecodable: None,

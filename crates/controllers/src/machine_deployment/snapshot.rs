@@ -32,6 +32,8 @@ pub struct View {
     /// Its MachineSets, also those that are being deleted, the oldest first.
     pub sets: Vec<SetView>,
     pub nodes: NodesView,
+    /// One of the Machines that are being deleted, while its Node is drained.
+    pub drained: Option<Arc<str>>,
     /// MachineSets without an owner that the selector matches.
     pub orphans: Vec<Arc<MachineSet>>,
     /// MachineSets of the deployment that the selector no longer matches.

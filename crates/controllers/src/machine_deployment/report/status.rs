@@ -155,7 +155,10 @@ impl Status<'_> {
                 let text = failure.and_then(|cause| cause.message.as_deref());
                 Some(waits(set_name(&one.set), count, old, text))
             }
-            (Some(Reason::Gone), _) => Some(messages::WAITS_GONE.to_owned()),
+            (Some(Reason::Gone), _) => Some(match &self.view.drained {
+                None => messages::WAITS_GONE.to_owned(),
+                Some(machine) => messages::waits_drained(machine),
+            }),
             _ => None,
         };
         let (revision, reason) = match self.plan {

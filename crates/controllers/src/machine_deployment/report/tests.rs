@@ -63,6 +63,21 @@ fn counts_and_conditions_follow_a_rollout() {
 }
 
 #[test]
+fn a_rollout_that_waits_for_a_drain_names_the_machine() {
+    let mut sets = rolling([0, 0], [3, 3, 0]);
+    sets[0].leaving = 1;
+    let mut waiting = snapshot(&deployment(), sets);
+    let text = |snapshot: &Snapshot| {
+        let told = report(snapshot, &decide(snapshot, now()), &Outcome::Nothing, now());
+        condition(&told, "Progressing")["message"].as_str().unwrap().to_owned()
+    };
+    assert!(text(&waiting).contains("; waiting until deleted Machines are gone; "));
+    waiting.content.as_mut().unwrap().drained = Some("a-7".into());
+    let named = "are gone: Machine a-7 is being drained, see its condition Drained; ";
+    assert!(text(&waiting).contains(named), "{}", text(&waiting));
+}
+
+#[test]
 fn a_settled_deployment_writes_nothing() {
     let mut settled = deployment();
     settled["status"] = run(&settled, rolling([0, 0], [3, 3, 0])).status.unwrap();

@@ -8,6 +8,7 @@ mod hot_fields;
 mod large;
 mod node_marks;
 mod released;
+mod volumes;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
