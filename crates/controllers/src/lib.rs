@@ -23,6 +23,7 @@ pub mod node_link;
 pub mod openshift;
 mod owner_references;
 pub mod platform;
+mod preservation;
 pub mod recycler;
 mod scale_down;
 pub mod secrets;

@@ -28,6 +28,8 @@ machinist_api::named_enum! {
         MachinesNotReady,
         NodeMissing,
         NodeNotLinked,
+        PreservationEnded,
+        Preserved,
         ReconcileError,
         RecycleBegins,
         RecycleFailed,

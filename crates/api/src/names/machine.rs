@@ -25,6 +25,8 @@ pub const ANNOTATION_EXCLUDE_DRAINING: &str = "machine.openshift.io/exclude-node
 pub const ANNOTATION_DELETE_MACHINE: &str = "machine.openshift.io/delete-machine";
 pub const ANNOTATION_DELETE_MACHINE_LEGACY: &str =
     "machine.openshift.io/cluster-api-delete-machine";
+/// The value of such a mark if a MachineDeployment has set it.
+pub const MARKED_BY_DEPLOYMENT: &str = "machinist.dev/machinedeployment";
 
 /// On a MachineSet: the ordinals of Machines in creation, as `from..next`. Only grows.
 pub const ANNOTATION_ORDINALS: &str = "machinist.dev/ordinals";
@@ -34,6 +36,12 @@ pub const ANNOTATION_CREATION_TIMEOUT: &str = "machinist.dev/creation-timeout";
 pub const ANNOTATION_DRAIN_TIMEOUT: &str = "machinist.dev/drain-timeout";
 /// How long a Machine may be unhealthy. Copied to Machines; read by health checks.
 pub const ANNOTATION_HEALTH_TIMEOUT: &str = "machinist.dev/health-timeout";
+/// Keeps a Machine for debugging: `now`, `when-failed` or `false`. On a Machine or its Node; the Node's wins.
+pub const ANNOTATION_PRESERVE: &str = "machinist.dev/preserve";
+/// How long a Machine is preserved, a duration. Read when the preservation begins.
+pub const ANNOTATION_PRESERVE_TIMEOUT: &str = "machinist.dev/preserve-timeout";
+/// On a Machine that is preserved, or was: when the preservation ends. Written once, when it begins.
+pub const ANNOTATION_PRESERVED_UNTIL: &str = "machinist.dev/preserved-until";
 /// The instance is terminated without a drain. Any value.
 pub const ANNOTATION_FORCE_DELETION: &str = "machinist.dev/force-deletion";
 

@@ -30,6 +30,9 @@ mod tests {
             ANNOTATION_HOT_FIELDS,
             ANNOTATION_NODE_METADATA,
             ANNOTATION_ORDINALS,
+            ANNOTATION_PRESERVE,
+            ANNOTATION_PRESERVED_UNTIL,
+            ANNOTATION_PRESERVE_TIMEOUT,
             ANNOTATION_RESTARTED_AT,
             ANNOTATION_ROLLOUT,
             ANNOTATION_SCALE_DOWN_DISABLED_BY,
@@ -37,6 +40,7 @@ mod tests {
             LABEL_TEMPLATE_HASH,
             TAG_MACHINE_UID,
             TAINT_REPLACED_NEXT,
+            TAINT_PRESERVED,
         ] {
             assert_eq!(name.split_once('/').map(|(domain, _)| domain), Some("machinist.dev"));
         }

@@ -27,6 +27,10 @@ pub const ANNOTATION_ROLLOUT: &str = "machinist.dev/rollout";
 pub const TAINT_REPLACED_NEXT: &str = "machinist.dev/prefer-no-schedule";
 /// An effect of taints: new pods prefer other Nodes.
 pub const PREFER_NO_SCHEDULE: &str = "PreferNoSchedule";
+/// The key of a taint, with the effect [`NO_SCHEDULE`]: the failed Machine of this Node is kept for debugging.
+pub const TAINT_PRESERVED: &str = "machinist.dev/preserved";
+/// An effect of taints: no new pods.
+pub const NO_SCHEDULE: &str = "NoSchedule";
 /// On a Pod: it only mirrors a static pod of the kubelet and cannot be evicted.
 pub const ANNOTATION_MIRROR_POD: &str = "kubernetes.io/config.mirror";
 

@@ -14,11 +14,15 @@ pub const CONDITION_DRAINABLE: &str = "Drainable";
 pub const CONDITION_TERMINABLE: &str = "Terminable";
 pub const CONDITION_PAUSED: &str = "Paused";
 pub const CONDITION_READY: &str = "Ready";
+/// Whether the Machine is kept for debugging, and until when. Absent if that was not requested.
+pub const CONDITION_PRESERVED: &str = "Preserved";
 
 /// Of a MachineSet: Machines cannot be created, deleted or counted. Absent otherwise.
 pub const CONDITION_REPLICA_FAILURE: &str = "ReplicaFailure";
 /// Of a MachineSet: whether its Machines are ready, and the most frequent reason if not.
 pub const CONDITION_MACHINES_READY: &str = "MachinesReady";
+/// Of a MachineSet: it has Machines that are preserved. Absent otherwise.
+pub const CONDITION_MACHINES_PRESERVED: &str = "MachinesPreserved";
 
 /// Of a MachineDeployment: at least replicas − maxUnavailable Machines are available.
 pub const CONDITION_AVAILABLE: &str = "Available";

@@ -8,7 +8,7 @@ use machinist_domain::retry::Category;
 
 use super::plan::{Plan, Removal};
 use super::pod_action::UNREACHABLE_GRACE;
-use super::snapshot::{Force, View, has_begun, is_unreachable};
+use super::snapshot::{Force, View, is_unreachable};
 use super::{Mark, Pod, PodAction, Step};
 use crate::kinds::Node;
 
@@ -37,7 +37,7 @@ pub fn decide(view: &View, now: Timestamp) -> Plan {
     if let Some(force) = view.force(now) {
         return by_force(view, node, force, now);
     }
-    if !has_begun(node) {
+    if !view.has_begun(node) {
         return prepare(view, node, now);
     }
     let mut plan = empty_the_node(view, node, now);

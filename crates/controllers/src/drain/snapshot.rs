@@ -46,6 +46,8 @@ pub struct Subject {
     pub excluded: bool,
     /// Whether the drain does not wait.
     pub forced: bool,
+    /// Whether a taint keeps new pods away, so that no cordon is needed.
+    pub tainted: bool,
     pub limit: Limit,
     /// The step in its condition `Drained`, if the reason is known.
     pub stored: Option<StoredStep>,
@@ -77,9 +79,21 @@ impl Subject {
             hooks: machine.hooks.pre_drain.clone(),
             excluded: machine.annotations.contains(ANNOTATION_EXCLUDE_DRAINING),
             forced: machine.annotations.contains(ANNOTATION_FORCE_DELETION),
+            tainted: false,
             limit: Limit::of(machine.annotations.get(ANNOTATION_DRAIN_TIMEOUT)),
             stored: machine.condition(CONDITION_DRAINED).and_then(StoredStep::of),
         }
+    }
+
+    /// For a Machine that is kept although it has failed. Such a drain is never forced: `machinist.dev/force-deletion`
+    /// and the time limits are those of a deletion.
+    pub(crate) fn of_preserved(
+        machine: &Machine,
+        found: Option<&Node>,
+        stored: Option<StoredStep>,
+    ) -> Self {
+        let limit = Limit::Own(Timeout(None));
+        Self { forced: false, tainted: true, limit, stored, ..Self::of(machine, found) }
     }
 
     fn needs_node(&self) -> bool {
@@ -134,7 +148,7 @@ pub(super) fn is_unreachable(node: &Node) -> bool {
 }
 
 /// Whether its drain has begun.
-pub(super) fn has_begun(node: &Node) -> bool {
+fn has_begun(node: &Node) -> bool {
     node.unschedulable && Mark::of(node).is_some()
 }
 
@@ -165,7 +179,7 @@ impl View {
         match (&self.node, &self.pods, &self.orphaned) {
             _ if !self.subject.needs_node() => None,
             (NotAsked, ..) => Some(Query::Node),
-            (Present(node), ..) if !forced && !has_begun(node) => None,
+            (Present(node), ..) if !forced && !self.has_begun(node) => None,
             (Present(_), NotAsked, _) => Some(Query::Pods),
             _ if is_busy => None,
             // Whether a DaemonSet exists matters only when no other pods are left.
@@ -175,6 +189,10 @@ impl View {
             }
             _ => None,
         }
+    }
+
+    pub(super) fn has_begun(&self, node: &Node) -> bool {
+        self.subject.tainted || has_begun(node)
     }
 
     pub(super) fn force(&self, now: Timestamp) -> Option<Force> {

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use machinist_api::names::FINALIZER_MACHINE;
+use jiff::Timestamp;
+use machinist_api::names::{ANNOTATION_PRESERVED_UNTIL, FINALIZER_MACHINE};
 use machinist_domain::patch;
 use machinist_domain::retry::{Category, Classified as _, Failure, Retry};
 use machinist_provider::Pending;
-use machinist_provider::cloud::{Cloud, CloudError, Effect, ErrorClass, MachineRef};
+use machinist_provider::cloud::{Cloud, CloudError, Effect, ErrorClass, Instance, MachineRef};
 use machinist_runtime::writer::{CloudCall, CloudWriteError, Guard, Part, WriteError, Writer};
 use serde_json::{Value, json};
 
@@ -34,9 +35,7 @@ pub(super) async fn act(
         | Plan::AwaitHooks
         | Plan::NothingToRemove => Outcome::Done,
         Plan::UpdateStatus(instance) => {
-            if instance.drift.is_none() && view.unrepaired.is_some() {
-                controller.repairs.forget(&view.machine.meta.uid);
-            }
+            executor.observed(instance);
             Outcome::Done
         }
         Plan::Pause(_) => {
@@ -66,6 +65,21 @@ pub(super) async fn act(
             Some(drain) => Outcome::Drained(controller.drainer.act(drain, plan, writer).await),
             None => Outcome::Done,
         },
+        Plan::Preserve(until) => executor.preserve(Some(*until)).await,
+        Plan::EndPreservation => executor.preserve(None).await,
+        Plan::MarkNode { node, patch } => {
+            let (nodes, guard, patch) = (&controller.nodes, Guard::Version, patch.clone());
+            written(writer.target().patch(nodes, node, Part::Object, guard, patch, plan).await)
+        }
+        Plan::DrainPreserved { drain: plan, rest } => {
+            if let Plan::UpdateStatus(instance) = &**rest {
+                executor.observed(instance);
+            }
+            match &view.drain {
+                Some(drain) => Outcome::Drained(controller.drainer.act(drain, plan, writer).await),
+                None => Outcome::Done,
+            }
+        }
     }
 }
 
@@ -86,6 +100,20 @@ impl Executor<'_> {
     async fn patch_status(&self, status: Value) -> Outcome {
         let (snapshot, plan) = (self.snapshot, self.plan);
         written(self.controller.patch_status(snapshot, &status, plan, self.writer).await)
+    }
+
+    /// The resourceVersion keeps a stale reconcile from storing another end.
+    async fn preserve(&self, until: Option<Timestamp>) -> Outcome {
+        let until = until.map(|until| until.to_string());
+        let annotations = json!({ANNOTATION_PRESERVED_UNTIL: until});
+        self.patch(json!({"metadata": {"annotations": annotations}}), Guard::Version).await
+    }
+
+    /// An instance without drift needs no pause between repairs.
+    fn observed(&self, instance: &Instance) {
+        if instance.drift.is_none() && self.view.unrepaired.is_some() {
+            self.controller.repairs.forget(&self.view.machine.meta.uid);
+        }
     }
 
     /// Stores the launch with the rest of the status in one write: the next reconcile creates from what is stored.

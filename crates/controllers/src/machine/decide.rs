@@ -2,6 +2,7 @@
 
 mod creation;
 mod deletion;
+mod preservation;
 mod record;
 
 use jiff::Timestamp;
@@ -21,10 +22,10 @@ pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
         return plan;
     }
     if view.machine.meta.deleting {
-        deletion::decide(view, now)
-    } else {
-        creation::decide(view, now)
+        return deletion::decide(view, now);
     }
+    let preservation = preservation::decide(view, now);
+    preservation.unwrap_or_else(|| preservation::drain(view, creation::decide(view, now), now))
 }
 
 /// The plan for a Machine that this controller does not manage, or for which that is not decided yet.

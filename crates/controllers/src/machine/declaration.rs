@@ -1,6 +1,6 @@
 use machinist_api::names::{
     CONDITION_DRAINABLE, CONDITION_DRAINED, CONDITION_INSTANCE_EXISTS, CONDITION_PAUSED,
-    CONDITION_READY, CONDITION_TERMINABLE, LEASE_MACHINE,
+    CONDITION_PRESERVED, CONDITION_READY, CONDITION_TERMINABLE, LEASE_MACHINE,
 };
 use machinist_api::resource::{
     CONFIG_MAPS, DAEMON_SETS, FEATURE_GATES, INFRASTRUCTURES, MACHINES, NAMESPACES, NODES,
@@ -56,6 +56,11 @@ pub const DECLARATION: Declaration = Declaration {
         (MACHINES, CONDITION_DRAINED, "Whether the Node is drained, or needs no drain."),
         (MACHINES, CONDITION_TERMINABLE, "Whether no preTerminate hook blocks the termination."),
         (MACHINES, CONDITION_PAUSED, "Whether another machine API manages the object."),
+        (
+            MACHINES,
+            CONDITION_PRESERVED,
+            "Whether the Machine is kept for debugging, and until when. Absent if that is not requested.",
+        ),
     ],
     events: &[
         EventReason::Create,
@@ -73,6 +78,8 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::FailedValidate,
         EventReason::MachineFailed,
         EventReason::NodeMissing,
+        EventReason::PreservationEnded,
+        EventReason::Preserved,
         EventReason::ReconcileError,
         EventReason::Update,
     ],
@@ -105,6 +112,11 @@ const WRITES: &[Write] = &[
         "For `kubectl get`. Replaced. Spot instances also get the label \
          machine.openshift.io/interruptible-instance, in spec.metadata.labels too.",
     ),
+    Write::patch(
+        MACHINES,
+        &["metadata.annotations[machinist.dev/preserved-until]"],
+        "Set once when a preservation begins; users may change it. Removed when the request ends.",
+    ),
     Write::status(
         MACHINES,
         &["status.phase", "status.lastUpdated"],
@@ -124,6 +136,11 @@ const WRITES: &[Write] = &[
         MACHINES,
         &["status.conditions[Drained]"],
         "Set during deletion. Read by machinist after a restart.",
+    ),
+    Write::status(
+        MACHINES,
+        &["status.conditions[Preserved]"],
+        "Read by machinist after a restart. Removed when no preservation is requested.",
     ),
     Write::status(
         MACHINES,
@@ -161,6 +178,19 @@ const WRITES: &[Write] = &[
         NODES,
         &["metadata.annotations[machinist.dev/drain]"],
         "Read by machinist after a restart. Replaced.",
+    ),
+    Write::patch(
+        NODES,
+        &[
+            "metadata.annotations[cluster-autoscaler.kubernetes.io/scale-down-disabled]",
+            "metadata.annotations[machinist.dev/scale-down-disabled-by]",
+        ],
+        "While a Machine is preserved. A value of others stays, and is not recorded as machinist's.",
+    ),
+    Write::patch(
+        NODES,
+        &["spec.taints"],
+        "Only `machinist.dev/preserved:NoSchedule`, while a Machine that has failed is preserved; other taints stay.",
     ),
     Write::new("delete", NODES, &["*"], "After the instance is gone; precondition: uid."),
     Write::new("create", PODS, &["*"], "Evictions; precondition: uid. PodDisruptionBudgets apply.")

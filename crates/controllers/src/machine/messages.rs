@@ -1,7 +1,11 @@
 use std::fmt::{self, Display};
 use std::time::Duration;
 
-use machinist_api::names::{ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT, LABEL_CLUSTER};
+use jiff::Timestamp;
+use machinist_api::names::{
+    ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT, ANNOTATION_PRESERVE,
+    ANNOTATION_PRESERVED_UNTIL, LABEL_CLUSTER,
+};
 use machinist_domain::messages::span;
 pub(super) use machinist_domain::messages::{authority, capitalized};
 use machinist_domain::texts;
@@ -14,6 +18,8 @@ use crate::drain::Step;
 use crate::kinds::Hook;
 
 pub(super) const CREATING: &str = "Creating the instance";
+pub(super) const PRESERVATION_ENDED: &str = "No longer kept for debugging: the Machine has \
+    recovered, or annotation machinist.dev/preserve was removed or is false";
 pub(super) const INSTANCE_DELETED: &str = "The instance is deleted";
 pub(super) const NOTHING_LEFT: &str = "The instance and everything created with it are deleted";
 pub(super) const NOT_REQUESTED: &str = "No instance was requested yet";
@@ -43,6 +49,16 @@ texts! {
         "Annotation {ANNOTATION_CREATION_TIMEOUT} must be a duration such as 30m (got {value:?})";
     pub(super) fn bad_drain_timeout(value: &str) =
         "Annotation {ANNOTATION_DRAIN_TIMEOUT} must be a duration such as 30m, or never (got {value:?})";
+    pub(super) fn bad_duration(annotation: &str, value: &str) =
+        "Annotation {annotation} must be a duration such as 30m (got {value:?}); the default applies";
+    pub(super) fn bad_preserve(value: &str) =
+        "Annotation {ANNOTATION_PRESERVE} must be now, when-failed or false (got {value:?}); \
+         until it is corrected, a preservation neither begins nor is ended by it";
+    pub(super) fn preserved(until: Timestamp) = "Kept for debugging until {until}";
+    pub(super) fn preserved_failed(until: Timestamp) = "Failed, and kept for debugging until {until}";
+    pub(super) fn preserved_drain(until: Timestamp, drain: &str) = "{}; {drain}", preserved_failed(until);
+    pub(super) fn preservation_expired(at: Timestamp) =
+        "Was kept for debugging until {at}; to keep it again, remove annotation {ANNOTATION_PRESERVED_UNTIL}";
     pub(super) fn no_answer_in_time(timeout: Duration) =
         "no answer from the cloud within {}; retrying", span(timeout);
     pub(super) fn earlier_request_unanswered(error: &str) =
@@ -153,6 +169,30 @@ mod tests {
     use super::super::samples::{failure, instance};
     use super::*;
 
+    fn of_preservations() -> [(&'static str, &'static str, String); 7] {
+        let until = "2026-06-05T12:00:00Z".parse().unwrap();
+        let preserved_now = "condition Preserved=True, Event Normal Preserved";
+        let ended = "condition Preserved=False, Event Normal PreservationEnded";
+        let invalid = "condition Preserved=False, Event Warning FailedValidate";
+        [
+            (preserved_now, "Requested", preserved(until)),
+            (preserved_now, "MachineFailed", preserved_failed(until)),
+            (
+                "condition Preserved=True",
+                "WaitingForPods",
+                preserved_drain(until, "1 pod left: ns/web"),
+            ),
+            (ended, "Expired", preservation_expired(until)),
+            ("Event Normal", "PreservationEnded", PRESERVATION_ENDED.to_owned()),
+            (invalid, "InvalidValue", bad_preserve("true")),
+            (
+                "Event Warning",
+                "FailedValidate",
+                bad_duration("machinist.dev/preserve-timeout", "soon"),
+            ),
+        ]
+    }
+
     #[test]
     fn messages() {
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
@@ -253,6 +293,7 @@ mod tests {
             (warning, "FailedValidate", bad_creation_timeout("soon")),
             (warning, "FailedValidate", bad_drain_timeout("soon")),
         ]);
+        rows.extend(of_preservations());
         insta::assert_snapshot!("messages", message_table(&rows));
     }
 }

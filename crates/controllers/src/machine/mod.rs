@@ -19,6 +19,7 @@ mod messages;
 mod metrics;
 mod observe;
 mod plan;
+mod preservation;
 #[cfg(test)]
 mod properties;
 mod repairs;

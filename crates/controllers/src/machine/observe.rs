@@ -61,6 +61,12 @@ async fn view(controller: &MachineController, machine: Arc<Machine>) -> Result<V
         let subject = Subject::of(&view.machine, view.node.as_deref());
         view.drain = Some(Box::new(controller.drainer.observe(subject).await));
     }
+    let now = controller.shared.clock.now();
+    if !deleting && view.drains_preserved(now) {
+        let (node, stored) = (view.node.as_deref(), view.preservation_step());
+        let subject = Subject::of_preserved(&view.machine, node, stored);
+        view.drain = Some(Box::new(controller.drainer.observe(subject).await));
+    }
     if view.needs_cloud() {
         look(controller, &mut view).await;
     }

@@ -2,6 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use machinist_domain::machine::MachineAuthority;
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::Failure;
@@ -36,6 +37,20 @@ pub enum Plan {
     Repair(String),
     UpdateStatus(Arc<Instance>),
     Drain(drain::Plan),
+    /// Store the end of a preservation, which begins by that.
+    Preserve(Timestamp),
+    /// Remove the stored end.
+    EndPreservation,
+    /// Patch annotations and taints that the Node of a preserved Machine has, or has no more.
+    MarkNode {
+        node: Meta,
+        patch: Value,
+    },
+    /// Drain the Node of a preserved Machine that has failed; `rest` is what to report apart from that.
+    DrainPreserved {
+        drain: drain::Plan,
+        rest: Box<Plan>,
+    },
     AwaitHooks,
     NothingToRemove,
     Terminate,
@@ -82,6 +97,10 @@ impl fmt::Display for Plan {
                 write!(f, "update status: instance {id} is {state}")
             }
             Self::Drain(plan) => plan.fmt(f),
+            Self::Preserve(until) => write!(f, "keep the Machine for debugging until {until}"),
+            Self::EndPreservation => f.write_str("keep the Machine for debugging no longer"),
+            Self::MarkNode { node, patch } => write!(f, "patch node {}: {patch}", node.key),
+            Self::DrainPreserved { drain, rest } => write!(f, "{drain} (preserved); {rest}"),
             Self::AwaitHooks => f.write_str("wait for preTerminate hooks"),
             Self::NothingToRemove => f.write_str("update status: nothing to delete in the cloud"),
             Self::Terminate => f.write_str("delete the instance"),

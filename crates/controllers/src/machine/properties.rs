@@ -262,7 +262,12 @@ impl World {
                 Outcome::Done
             }
             Plan::Repair(_) => self.repair(step),
-            Plan::SetAuthority(_) | Plan::RemoveNode(_) => {
+            Plan::SetAuthority(_)
+            | Plan::RemoveNode(_)
+            | Plan::Preserve(_)
+            | Plan::EndPreservation
+            | Plan::MarkNode { .. }
+            | Plan::DrainPreserved { .. } => {
                 panic!("nothing in this world leads to {plan}")
             }
         }

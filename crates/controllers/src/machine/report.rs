@@ -3,23 +3,29 @@
 
 mod facts;
 mod instance_exists;
+mod preserved;
 mod ready;
 mod status;
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_api::names::{ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT};
+use machinist_api::names::{
+    ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT, ANNOTATION_HEALTH_TIMEOUT,
+    ANNOTATION_PRESERVE_TIMEOUT,
+};
 use machinist_domain::machine::Phase;
 use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
 use machinist_domain::retry::Retry;
 use serde_json::Value;
 
 use self::facts::Facts;
+pub(super) use self::ready::is_without_node;
 use super::messages;
 use super::plan::{Outcome, Plan};
 use super::snapshot::{Snapshot, View};
 use crate::drain::Timeout;
+use crate::preservation::Request;
 
 pub(super) fn report(
     snapshot: &Snapshot,
@@ -32,21 +38,27 @@ pub(super) fn report(
         Err(error) => return undecodable(error),
     };
     let facts = Facts::after(view, plan, outcome, now);
+    let patch = status::patch(view, &facts, now);
+    let preserved = patch.as_ref().and_then(|_| preserved::event(view, &facts, now));
     let status = match outcome {
         // Written by `act`, with the launch.
         Outcome::Prepared(_) => None,
-        _ => status::patch(view, &facts, now),
+        _ => patch,
     };
     let result = match facts.result {
         Some(ReconcileResult::Settled) if status.is_some() => ReconcileResult::Changed,
         result => result.unwrap_or(ReconcileResult::Changed),
     };
-    let retry = match (facts.retry, time_left(view, facts.phase, now)) {
+    let left = time_left(view, facts.phase, now).into_iter();
+    let left = left.chain(view.preservation_changes_in(now)).min();
+    let retry = match (facts.retry, left) {
         (None | Some(Retry::OnChange), Some(left)) => Some(Retry::Again(left)),
         (Some(Retry::Again(wait)), Some(left)) => Some(Retry::Again(wait.min(left))),
         (retry, _) => retry,
     };
-    Report { result, events: events(view, facts), retry, status }
+    let mut events = events(view, facts);
+    events.extend(preserved);
+    Report { result, events, retry, status }
 }
 
 /// The status patch after this outcome. `act` uses it to store a launch together with the rest of the status.
@@ -80,6 +92,17 @@ fn events(view: &View, facts: Facts) -> Vec<EventNote> {
     let timeout = view.machine.annotations.get(ANNOTATION_DRAIN_TIMEOUT);
     if let Some(text) = timeout.filter(|text| Timeout::read(text).is_none()) {
         let note = messages::bad_drain_timeout(text);
+        events.push(EventNote::warning(EventReason::FailedValidate, "Validate", note));
+    }
+    for name in [ANNOTATION_PRESERVE_TIMEOUT, ANNOTATION_HEALTH_TIMEOUT] {
+        let text = view.machine.annotations.get(name);
+        if let Some(text) = text.filter(|_| view.duration(name).is_none()) {
+            let note = messages::bad_duration(name, text);
+            events.push(EventNote::warning(EventReason::FailedValidate, "Validate", note));
+        }
+    }
+    if let Request::Invalid(value) = view.preserve_request() {
+        let note = messages::bad_preserve(value);
         events.push(EventNote::warning(EventReason::FailedValidate, "Validate", note));
     }
     events

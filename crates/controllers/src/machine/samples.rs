@@ -45,7 +45,7 @@ pub(super) fn now() -> Timestamp {
     "2026-06-01T12:01:00Z".parse().unwrap()
 }
 
-pub(super) fn object(patch: &Value) -> Value {
+pub(crate) fn object(patch: &Value) -> Value {
     let mut machine = json!({
         "metadata": {
             "name": "m", "namespace": "ns", "uid": "uid-m", "resourceVersion": "1",
@@ -60,7 +60,7 @@ pub(super) fn object(patch: &Value) -> Value {
     machine
 }
 
-pub(super) fn read(object: &Value) -> Machine {
+pub(crate) fn read(object: &Value) -> Machine {
     let kind = Machines::new(Arc::new(Zones));
     kind.project(serde_json::from_str(&object.to_string()).unwrap())
 }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use machinist_api::names::ANNOTATION_DRAIN;
+use machinist_api::names::{
+    ANNOTATION_DRAIN, ANNOTATION_PRESERVE, ANNOTATION_SCALE_DOWN_DISABLED,
+    ANNOTATION_SCALE_DOWN_DISABLED_BY,
+};
 use machinist_domain::key::ObjectKey;
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::index::Index;
@@ -15,6 +18,14 @@ use crate::drain::node_match::{NodeMatch, match_node};
 use crate::kinds::indexes::{machines_by_node, nodes_by_provider_id};
 use crate::kinds::{Machine, Machines, Node, Nodes};
 use crate::openshift::OpenShift;
+
+/// What matters of a Node's annotations.
+const NODE_ANNOTATIONS: [&str; 4] = [
+    ANNOTATION_DRAIN,
+    ANNOTATION_PRESERVE,
+    ANNOTATION_SCALE_DOWN_DISABLED,
+    ANNOTATION_SCALE_DOWN_DISABLED_BY,
+];
 
 #[derive(Debug)]
 pub(super) struct Triggers {
@@ -84,6 +95,9 @@ fn matters(change: &Change<'_, Node>) -> bool {
     seen(before) != seen(after)
         || before.readiness.status != after.readiness.status
         || before.provider_id != after.provider_id
-        || before.annotations.get(ANNOTATION_DRAIN) != after.annotations.get(ANNOTATION_DRAIN)
+        || NODE_ANNOTATIONS
+            .iter()
+            .any(|name| before.annotations.get(name) != after.annotations.get(name))
+        || before.taints != after.taints
         || before.volumes_attached != after.volumes_attached
 }

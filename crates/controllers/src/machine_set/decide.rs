@@ -127,23 +127,27 @@ fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
     })
 }
 
-/// Deletes the excess Machines, after a live list of all of them. Requires a closed window.
+/// Deletes the excess Machines, after a live list of all of them. Requires a closed window. A preserved Machine counts
+/// and stays: others are deleted, and if there are none, the set keeps too many.
 fn scale_down(view: &View, desired: Desired, now: Timestamp) -> Plan {
-    let members = view.members.len();
-    let excess = members.saturating_sub(desired.replicas);
+    let excess = view.members.len().saturating_sub(desired.replicas);
     if excess == 0 {
         return Plan::NoOp(Reason::Settled);
     }
-    // If all Machines go, their marks and their order do not matter, so the cache may be stale.
-    if excess < members && !view.listed {
+    // The cache may not have the latest marks and requests.
+    if !view.listed {
         return Plan::List;
     }
+    let deletable = view.members.iter().filter(|member| member.preserved(now).is_none());
+    let deletable: Vec<_> = deletable.cloned().collect();
     let count = excess.min(MOST_PER_RECONCILE);
-    let machines = deletion_order::first(&view.members, desired.delete_policy, count, now);
-    if machines.is_empty() {
-        Plan::NoOp(Reason::NoneDeletable { excess })
-    } else {
+    let machines = deletion_order::first(&deletable, desired.delete_policy, count, now);
+    if !machines.is_empty() {
         Plan::Delete(machines)
+    } else if deletable.len() < view.members.len() {
+        Plan::NoOp(Reason::Preserved { excess })
+    } else {
+        Plan::NoOp(Reason::NoneDeletable { excess })
     }
 }
 

@@ -1,5 +1,6 @@
 use machinist_api::names::{
-    CONDITION_MACHINES_READY, CONDITION_PAUSED, CONDITION_REPLICA_FAILURE, LEASE_MACHINE_SET,
+    CONDITION_MACHINES_PRESERVED, CONDITION_MACHINES_READY, CONDITION_PAUSED,
+    CONDITION_REPLICA_FAILURE, LEASE_MACHINE_SET,
 };
 use machinist_api::resource::{FEATURE_GATES, MACHINE_SETS, MACHINES, NODES};
 use machinist_domain::report::EventReason;
@@ -40,6 +41,11 @@ pub const DECLARATION: Declaration = Declaration {
             MACHINE_SETS,
             CONDITION_MACHINES_READY,
             "Whether all Machines are ready, and if not, how many, and the most frequent reason.",
+        ),
+        (
+            MACHINE_SETS,
+            CONDITION_MACHINES_PRESERVED,
+            "Which Machines are kept for debugging, and until when. Absent otherwise.",
         ),
         (MACHINE_SETS, CONDITION_PAUSED, "Whether another machine API manages the object."),
     ],
@@ -88,6 +94,11 @@ const WRITES: &[Write] = &[
         MACHINE_SETS,
         &["status.conditions[MachinesReady]"],
         "Replaced, together with the counts. Where the served CRD has no conditions, an Event instead.",
+    ),
+    Write::status(
+        MACHINE_SETS,
+        &["status.conditions[MachinesPreserved]"],
+        "Removed when no Machine is preserved.",
     ),
     Write::status(
         MACHINE_SETS,

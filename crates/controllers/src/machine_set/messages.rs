@@ -1,5 +1,6 @@
 use std::fmt;
 
+use jiff::Timestamp;
 use machinist_api::names::ANNOTATION_ORDINALS;
 pub(super) use machinist_domain::messages::authority;
 use machinist_domain::texts;
@@ -36,6 +37,28 @@ pub(super) fn adopted(names: &[&str]) -> String {
 pub(super) fn released(names: &[&str]) -> String {
     let labels = if names.len() == 1 { "its labels" } else { "their labels" };
     format!("Released {}: {labels} no longer match the selector", machine_names(names))
+}
+
+/// Each with the time at which that ends, if it is stored. The first names in the order of the alphabet.
+pub(super) fn machines_preserved(
+    mut preserved: Vec<(&str, Option<Timestamp>)>,
+    excess: usize,
+) -> String {
+    preserved.sort_unstable();
+    let name = |(name, until): &(&str, Option<Timestamp>)| match until {
+        Some(until) => format!("{name} (until {until})"),
+        None => (*name).to_owned(),
+    };
+    let names: Vec<_> = preserved.iter().take(NAMES_SHOWN).map(name).collect();
+    let rest = if preserved.len() > names.len() { ", …" } else { "" };
+    let names = format!("{}{rest}", names.join(", "));
+    match excess {
+        0 => format!("Kept for debugging: {names}"),
+        _ => format!(
+            "Kept for debugging: {names}; the set has {excess} more Machines than spec.replicas \
+             until that ends"
+        ),
+    }
 }
 
 pub(super) fn machines_blocked(
@@ -168,6 +191,14 @@ mod tests {
             (FAILURE, EventReason::FailedDelete.as_str(), delete_failed(machine)),
             (FAILURE, EventReason::FailedDelete.as_str(), none_deletable(2)),
         ];
+        let preserved = "condition MachinesPreserved=True";
+        let until = "2026-06-05T12:00:00Z".parse().ok();
+        let two = || vec![("fleet-s84c-2", None), ("fleet-s84c-1", until)];
+        rows.extend([
+            (preserved, "Preserved", machines_preserved(two(), 0)),
+            (preserved, "Preserved", machines_preserved(two(), 1)),
+            (preserved, "Preserved", machines_preserved(many.map(|name| (name, until)).into(), 6)),
+        ]);
         let not_ready = "condition MachinesReady=False";
         let full = ("CapacityExhausted", "No capacity for m5.large in zone eu-west-1a");
         let gone = "Instance i-1 was terminated (host failed); delete this Machine to replace it";

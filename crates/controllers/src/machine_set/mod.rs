@@ -64,6 +64,7 @@ use crate::kinds::indexes::machines_by_node;
 use crate::kinds::{MachineSets, Machines, Node, Nodes};
 use crate::migration::MigrationGate;
 use crate::openshift::OpenShift;
+use crate::preservation;
 use crate::served::Field;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -197,7 +198,10 @@ impl Controller for MachineSetController {
         let (machines, by_node) = (Arc::clone(&self.machines), Arc::clone(&self.by_node));
         self.nodes.subscribe(move |change| {
             let state = |entry: Option<&Entry<Node>>| match entry {
-                Some(Entry::Known(node)) => Some((node.meta.uid.clone(), node.readiness.clone())),
+                Some(Entry::Known(node)) => {
+                    let preserve = preservation::on_node(node).map(str::to_owned);
+                    Some((node.meta.uid.clone(), node.readiness.clone(), preserve))
+                }
                 _ => None,
             };
             // Heartbeats change nothing here.

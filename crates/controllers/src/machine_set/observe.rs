@@ -12,10 +12,11 @@ use super::MachineSetController;
 use super::membership::{Membership, Owner, membership};
 use super::memory::hold;
 use super::ownership::is_selected;
-use super::snapshot::{InFlight, Member, ReadySince, Seen, Snapshot, View};
+use super::snapshot::{InFlight, Member, Seen, Snapshot, View};
 use super::{messages, ordinals};
-use crate::kinds::{Machine, MachineSetState};
+use crate::kinds::{Machine, MachineSetState, Node};
 use crate::owner_references::{orphans_of, owner_of};
+use crate::preservation;
 use crate::served::Field;
 
 pub(super) async fn observe(
@@ -120,9 +121,14 @@ fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &E
     match (membership(owner, selected, meta.deleting), entry.known()) {
         (Membership::Member, machine) => view.members.push(Member {
             key: meta.key.clone(),
-            seen: machine.map(|machine| Seen {
-                machine: Arc::clone(machine),
-                ready: ready(controller, machine),
+            seen: machine.map(|machine| {
+                let node = node(controller, machine);
+                let preserve = node.as_deref().and_then(preservation::on_node);
+                Seen {
+                    machine: Arc::clone(machine),
+                    ready: node.as_deref().filter(|it| it.is_ready()).map(|it| it.readiness.since),
+                    preserve_on_node: preserve.map(Arc::from),
+                }
             }),
         }),
         (found @ (Membership::Orphan | Membership::Unselected), Some(machine)) => {
@@ -150,13 +156,13 @@ fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &E
     }
 }
 
-/// Since when the Machine's Node has been ready, if it is. A Node with another uid is not the Machine's.
-fn ready(controller: &MachineSetController, machine: &Machine) -> Option<ReadySince> {
+/// A Node with another uid is not the Machine's.
+fn node(controller: &MachineSetController, machine: &Machine) -> Option<Arc<Node>> {
     let node_ref = machine.status.node_ref.as_ref()?;
     let key = ObjectKey::new("", Arc::clone(&node_ref.name));
     let Some(Entry::Known(node)) = controller.nodes.get(&key) else { return None };
     let same = node_ref.uid.0.is_empty() || node_ref.uid == node.meta.uid;
-    (same && node.is_ready()).then_some(node.readiness.since)
+    same.then_some(node)
 }
 
 #[cfg(test)]

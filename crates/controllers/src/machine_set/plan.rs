@@ -46,6 +46,10 @@ pub enum Reason {
     NoneDeletable {
         excess: usize,
     },
+    /// There are too many Machines, but the others are kept for debugging (or cannot be decoded).
+    Preserved {
+        excess: usize,
+    },
     /// Garbage collection deletes its Machines.
     Deleting,
     ManagedElsewhere(MachineAuthority),
@@ -64,6 +68,9 @@ impl fmt::Display for Plan {
             }
             Self::NoOp(Reason::NoneDeletable { excess }) => {
                 write!(f, "no-op: cannot scale down by {excess}: no Machine can be decoded")
+            }
+            Self::NoOp(Reason::Preserved { excess }) => {
+                write!(f, "no-op: cannot scale down by {excess}: Machines are preserved")
             }
             Self::NoOp(Reason::Deleting) => f.write_str("no-op: being deleted"),
             Self::NoOp(Reason::ManagedElsewhere(_)) => {

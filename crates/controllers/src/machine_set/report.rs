@@ -1,6 +1,7 @@
 //! Reports a reconcile: Events, the status of the set, and when to requeue.
 
 mod machines_ready;
+mod preserved;
 mod status;
 
 use std::sync::Arc;
@@ -161,7 +162,9 @@ impl ReportBuilder<'_> {
             return None;
         }
         let ready = machines_ready::condition(self.view, changes);
-        status::conditions(&self.view.set, problem, self.obey_migration, ready, self.now)
+        let preserved = preserved::condition(self.view, changes, self.now);
+        let set = &self.view.set;
+        status::conditions(set, problem, self.obey_migration, (ready, preserved), self.now)
     }
 
     fn problem(
@@ -200,6 +203,15 @@ impl ReportBuilder<'_> {
                 let problem = Problem::Failure(EventReason::FailedDelete, &message);
                 let result = ReconcileResult::Refused;
                 self.problem(result, Retry::OnChange, problem, Changes::default())
+            }
+            // It ends by a change of a Machine, or in time.
+            Reason::Preserved { .. } => {
+                let status = self.status_without_failure(Changes::default());
+                let wait = preserved::ends_in(self.view, self.now);
+                let retry = wait.map_or(self.next_available(), |wait| {
+                    requeue_within(self.next_available(), wait)
+                });
+                Report { status, retry, ..Report::quiet(ReconcileResult::Waiting) }
             }
             Reason::Deleting => Report::quiet(ReconcileResult::Settled),
             Reason::ManagedElsewhere(authority) => self.managed_elsewhere(authority),

@@ -71,7 +71,10 @@ fn merge(into: &mut Value, patch: &Value) {
 }
 
 pub(super) fn member(machine: Arc<Machine>) -> Member {
-    Member { key: machine.meta.key.clone(), seen: Some(Seen { machine, ready: None }) }
+    Member {
+        key: machine.meta.key.clone(),
+        seen: Some(Seen { machine, ready: None, preserve_on_node: None }),
+    }
 }
 
 pub(super) fn members(count: usize) -> Vec<Member> {

@@ -6,6 +6,7 @@ use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 
 use crate::kinds::{Machine, MachineSetState};
+use crate::preservation::Preserved;
 use crate::served::Field;
 
 #[derive(Debug, Clone)]
@@ -74,6 +75,16 @@ pub struct Seen {
     pub machine: Arc<Machine>,
     /// Since when its Node has been ready; `None` if it is not.
     pub ready: Option<ReadySince>,
+    /// `machinist.dev/preserve` of its Node.
+    pub preserve_on_node: Option<Arc<str>>,
+}
+
+impl Member {
+    /// `None` if it may be deleted; that a Machine cannot be decoded is not considered here.
+    pub(super) fn preserved(&self, now: Timestamp) -> Option<Preserved> {
+        let seen = self.seen.as_ref()?;
+        Preserved::of(&seen.machine, seen.preserve_on_node.as_deref(), now)
+    }
 }
 
 /// `None` if the Node's condition has no time.

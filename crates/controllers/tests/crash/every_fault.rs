@@ -9,7 +9,7 @@ use machinist_testbed::World;
 use machinist_testbed::crash::{Harness, Options, Sample, Scenario};
 use machinist_testbed::faults::ApiRequest;
 use machinist_testbed::openshift::{FeatureSet, openshift_crds};
-use machinist_testbed::scenarios::{Rolling, Scaling};
+use machinist_testbed::scenarios::{Preserving, Rolling, Scaling};
 use serde_json::Value;
 
 use crate::subject;
@@ -20,6 +20,7 @@ const CLOUD_SPEED: f64 = 50.0;
 /// Fewer would mean that the scenario shows less than it did.
 const LEAST_POINTS: usize = 90;
 const LEAST_POINTS_OF_ROLLING: usize = 60;
+const LEAST_POINTS_OF_PRESERVING: usize = 5;
 
 const OF_SETS: &[&str] = &["machine", "machineset", "nodelink"];
 
@@ -81,6 +82,18 @@ async fn a_rolling_update_keeps_within_its_limits_and_completes() {
     // Eight machines live in each run.
     let scenario = (Rolling, sample().sparser(3));
     every_write_survives_every_fault(on, controllers, scenario, LEAST_POINTS_OF_ROLLING).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_machine_is_kept_until_the_user_is_done() {
+    let on = ("our definitions, preserving", &*ours());
+    every_write_survives_every_fault(
+        on,
+        OF_SETS,
+        (Preserving, sample().sparser(2)),
+        LEAST_POINTS_OF_PRESERVING,
+    )
+    .await;
 }
 
 /// How long a lease lasts: after a death its successor waits for that.

@@ -145,10 +145,25 @@ fn replace(text: &str, substitutes: &[(String, String)]) -> String {
     if is_time(text) {
         return "<time>".to_owned();
     }
-    let replaced = substitutes
-        .iter()
-        .fold(text.to_owned(), |text, (old, new)| text.replace(old.as_str(), new));
+    let text = without_times(text);
+    let replaced =
+        substitutes.iter().fold(text, |text, (old, new)| text.replace(old.as_str(), new));
     if is_uid(&replaced) { "<uid>".to_owned() } else { replaced }
+}
+
+/// A time that a message names, as `<time>`.
+fn without_times(text: &str) -> String {
+    if !text.contains('T') || !text.contains(':') {
+        return text.to_owned();
+    }
+    let ends = |c: char| !c.is_ascii_alphanumeric() && !"-:.".contains(c);
+    let words = text.split_inclusive(ends);
+    let word = |word: &str| match word.strip_suffix(ends) {
+        Some(time) if is_time(time) => format!("<time>{}", &word[time.len()..]),
+        None if is_time(word) => "<time>".to_owned(),
+        _ => word.to_owned(),
+    };
+    words.map(word).collect()
 }
 
 /// `2026-01-02T03:04:05Z` with or without fractions.
@@ -238,6 +253,18 @@ mod tests {
         object["status"]["observedGeneration"] = 2.into();
         let state = Normaliser::new("world-1").normalise(vec![object]);
         assert_eq!(state[0]["status"]["observedGeneration"], "<outdated>");
+    }
+
+    #[test]
+    fn times_in_messages_are_replaced() {
+        for (text, expected) in [
+            ("Kept until 2026-01-02T03:04:05Z", "Kept until <time>"),
+            ("until 2026-01-02T03:04:05Z; 1 pod left", "until <time>; 1 pod left"),
+            ("a (until 2026-01-02T03:04:05.5Z), b", "a (until <time>), b"),
+            ("To: m2026-01-02T03:04:05Z", "To: m2026-01-02T03:04:05Z"),
+        ] {
+            assert_eq!(replace(text, &[]), expected);
+        }
     }
 
     #[test]

@@ -30,6 +30,16 @@ const MOVING: [&str; 5] =
     ["Evicting", "EvictionBlocked", "WaitingForPods", "WaitingForVolumes", "CannotRead"];
 
 pub(super) async fn create_set(world: &World, cluster: &str, provider_spec: &Value) -> Result<()> {
+    create_annotated_set(world, cluster, provider_spec, &json!({})).await
+}
+
+/// The Machines of the set get these annotations.
+pub(super) async fn create_annotated_set(
+    world: &World,
+    cluster: &str,
+    provider_spec: &Value,
+    annotations: &Value,
+) -> Result<()> {
     let labels = json!({
         SET_OF_MACHINE: SET,
         "machine.openshift.io/cluster-api-cluster": cluster,
@@ -42,7 +52,7 @@ pub(super) async fn create_set(world: &World, cluster: &str, provider_spec: &Val
             "replicas": 0,
             "selector": {"matchLabels": labels},
             "template": {
-                "metadata": {"labels": labels},
+                "metadata": {"labels": labels, "annotations": annotations},
                 "spec": {
                     "metadata": {"labels": {LABEL: "gold"}},
                     "providerSpec": {"value": provider_spec},

@@ -4,9 +4,11 @@ mod aws_scaling;
 mod family;
 mod machines;
 mod pods;
+mod preserving;
 mod rolling;
 mod scaling;
 
 pub use aws_scaling::AwsScaling;
+pub use preserving::Preserving;
 pub use rolling::Rolling;
 pub use scaling::Scaling;

@@ -99,6 +99,7 @@ pub(in crate::drain) fn view(pods: Vec<Pod>) -> View {
         hooks: Box::default(),
         excluded: false,
         forced: false,
+        tainted: false,
         limit: Limit::Default,
         stored: None,
     };

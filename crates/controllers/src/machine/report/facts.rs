@@ -20,7 +20,7 @@ use super::super::messages::{self, capitalized};
 use super::super::plan::{Outcome, Plan, Reason};
 use super::super::snapshot::{Call, Pause, View};
 use super::{instance_exists, ready};
-use crate::drain;
+use crate::drain::{self, Step};
 
 /// The state after a reconcile. `None` means unchanged.
 #[derive(Debug, Default)]
@@ -29,6 +29,8 @@ pub(super) struct Facts {
     pub(super) paused: Option<Condition>,
     pub(super) instance_exists: Option<Condition>,
     pub(super) drained: Option<Condition>,
+    /// The drain of a preserved Machine: its step and text.
+    pub(super) preserved_drain: Option<(Step, String)>,
     pub(super) ready: Option<Condition>,
     pub(super) fatal: Option<Fatal>,
     pub(super) instance: Option<Arc<Instance>>,
@@ -111,6 +113,10 @@ impl Facts {
             | Plan::Record(_)
             | Plan::Repair(_)
             | Plan::Drain(_)
+            | Plan::Preserve(_)
+            | Plan::EndPreservation
+            | Plan::MarkNode { .. }
+            | Plan::DrainPreserved { .. }
             | Plan::Terminate
             | Plan::Release => self.is_silent = true,
         }
@@ -152,6 +158,9 @@ impl Facts {
                 self.inform(EventReason::Update, "Update", messages::updated(instance));
             }
             Outcome::CallFailed(call, error) => self.call_failed(view, *call, error, now),
+            Outcome::Drained(outcome) if !view.machine.meta.deleting => {
+                self.preserved(view, plan, outcome, now);
+            }
             Outcome::Drained(outcome) => {
                 self.result = Some(ReconcileResult::Settled);
                 if let (Some(drained), Plan::Drain(plan)) = (&view.drain, plan) {
@@ -172,6 +181,22 @@ impl Facts {
                 self.inform(EventReason::Delete, "Delete", messages::INSTANCE_DELETED);
             }
         }
+    }
+
+    fn preserved(&mut self, view: &View, plan: &Plan, outcome: &drain::Outcome, now: Timestamp) {
+        let (Some(drained), Plan::DrainPreserved { drain, rest }) = (&view.drain, plan) else {
+            return;
+        };
+        self.planned(view, rest, now);
+        let report = drain::report(drained, drain, outcome, now);
+        let text = report.condition.and_then(|condition| condition.message);
+        self.preserved_drain = text.map(|text| (report.step, text.into()));
+        self.events.extend(report.events);
+        self.retry = match (self.retry, drain.again(outcome)) {
+            (None | Some(Retry::OnChange), Some(again)) => Some(Retry::Again(again)),
+            (Some(Retry::Again(wait)), Some(again)) => Some(Retry::Again(wait.min(again))),
+            (retry, _) => retry,
+        };
     }
 
     /// Whether another machine API manages the Machine: only the condition `Paused` is written.

@@ -65,7 +65,7 @@ pub(super) fn not_terminated(instance: Option<&str>, error: &CloudError) -> Cond
     no(severity, DELETION_FAILED, messages::not_deleted(instance, &error.message))
 }
 
-pub(super) fn is_without_node(ready: &Condition) -> bool {
+pub(in crate::machine) fn is_without_node(ready: &Condition) -> bool {
     ready.reason.as_deref() == Some(NODE_MISSING)
 }
 

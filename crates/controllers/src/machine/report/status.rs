@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use machinist_api::names::{
-    CONDITION_DRAINABLE, CONDITION_TERMINABLE, REASON_HOOK_PRESENT, SEVERITY_WARNING,
+    CONDITION_DRAINABLE, CONDITION_PRESERVED, CONDITION_TERMINABLE, REASON_HOOK_PRESENT,
+    SEVERITY_WARNING,
 };
 use machinist_domain::conditions::{self, Condition};
 use machinist_domain::machine::Phase;
@@ -13,6 +14,7 @@ use serde_json::{Map, Value, json};
 use super::super::messages;
 use super::super::snapshot::View;
 use super::facts::Facts;
+use super::preserved;
 use crate::kinds::Hook;
 use crate::served::Field;
 
@@ -25,7 +27,16 @@ pub(super) fn patch(view: &View, facts: &Facts, now: Timestamp) -> Option<Value>
     if let Some(phase) = facts.phase.filter(|_| facts.phase != status.phase) {
         patch.insert("phase".to_owned(), phase.as_str().into());
     }
-    if let Some(list) = conditions::set(&status.conditions, wanted(view, facts), now) {
+    let preserved = preserved::condition(view, facts, now);
+    let without = match &preserved {
+        None if !facts.is_elsewhere() => {
+            conditions::without(&status.conditions, CONDITION_PRESERVED)
+        }
+        _ => None,
+    };
+    let current = without.as_deref().unwrap_or(&status.conditions);
+    let wanted = wanted(view, facts, preserved);
+    if let Some(list) = conditions::set(current, wanted, now).or(without) {
         patch.insert("conditions".to_owned(), conditions::to_json(&list));
     }
     if let Some(stored) = &facts.stored
@@ -50,7 +61,7 @@ pub(super) fn patch(view: &View, facts: &Facts, now: Timestamp) -> Option<Value>
 }
 
 /// The conditions to set. A Machine that is managed elsewhere gets `Paused` only.
-fn wanted(view: &View, facts: &Facts) -> Vec<Condition> {
+fn wanted(view: &View, facts: &Facts, preserved: Option<Condition>) -> Vec<Condition> {
     let mut wanted: Vec<_> = facts.paused.iter().cloned().collect();
     if facts.is_elsewhere() {
         return wanted;
@@ -62,6 +73,7 @@ fn wanted(view: &View, facts: &Facts) -> Vec<Condition> {
     wanted.extend(facts.instance_exists.clone());
     wanted.extend(facts.drained.clone());
     wanted.extend(facts.ready.clone());
+    wanted.extend(preserved);
     wanted
 }
 

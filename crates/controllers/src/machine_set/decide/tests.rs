@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::super::samples::{machine, members, now, set, snapshot, view};
+use super::super::samples::{machine, member, members, now, set, snapshot, view};
 use super::super::snapshot::Member;
 use super::*;
 
@@ -86,17 +86,14 @@ fn one_reconcile_creates_or_deletes_a_limited_number() {
 }
 
 #[test]
-fn lists_machines_before_choosing_some_to_delete_but_not_if_all_go() {
-    for (replicas, expected) in [
-        (2, "list Machines before ordinals are given up or Machines deleted"),
-        (0, "delete 3 Machines (m"),
-    ] {
+fn lists_machines_before_deleting_any() {
+    for replicas in [2, 0] {
         let mut set = set();
         set["spec"]["replicas"] = json!(replicas);
         let mut view = view(&set, members(3));
         view.listed = false;
         let plan = decide(&snapshot(view), now()).to_string();
-        assert!(plan.starts_with(expected), "{plan}");
+        assert_eq!(plan, "list Machines before ordinals are given up or Machines deleted");
     }
 }
 
@@ -231,4 +228,53 @@ fn an_undecodable_machine_counts_and_is_never_deleted() {
     assert_eq!(decide(&snapshot(view(&set, all)), now()).to_string(), "delete m0");
     let plan = decide(&snapshot(view(&set, vec![undecodable])), now());
     assert!(matches!(plan, Plan::NoOp(Reason::NoneDeletable { excess: 1 })), "{plan}");
+}
+
+/// `m0` and so on, with the request, the stored end and the phase of each.
+fn preserved(all: &[(&str, Option<&str>, &str)]) -> Vec<Member> {
+    let one = |(at, (preserve, until, phase)): (usize, &(&str, Option<&str>, &str))| {
+        let mut annotations = json!({"machinist.dev/preserve": preserve});
+        if let Some(until) = until {
+            annotations["machinist.dev/preserved-until"] = json!(until);
+        }
+        let patch = json!({"metadata": {"annotations": annotations}, "status": {"phase": phase}});
+        member(machine(&format!("m{at}"), &patch))
+    };
+    all.iter().enumerate().map(one).collect()
+}
+
+#[test]
+fn a_scale_down_takes_other_machines_than_preserved_ones() {
+    let (later, over) = (Some("2026-06-01T12:00:01Z"), Some("2026-06-01T12:00:00Z"));
+    let kept = ("now", later, "Running");
+    for (replicas, all, expected) in [
+        (1, vec![kept, ("false", None, "Running"), kept], "delete m1"),
+        // A failed Machine goes first, but for its preservation.
+        (1, vec![("when-failed", later, "Failed"), ("false", None, "Running")], "delete m1"),
+        // The request counts from the moment it is there.
+        (1, vec![("when-failed", None, "Failed"), ("when-failed", None, "Running")], "delete m1"),
+        (0, vec![kept, ("x", None, "Running")], "delete m1"),
+        (0, vec![("now", over, "Running")], "delete m0"),
+        (0, vec![kept, kept], "no-op: cannot scale down by 2: Machines are preserved"),
+        // It counts, so nothing is created in its place.
+        (2, vec![("when-failed", later, "Failed"), kept], "no-op: all Machines exist"),
+        (3, vec![kept, kept], "reserve ordinals 0..1"),
+    ] {
+        let mut set = set();
+        set["spec"]["replicas"] = json!(replicas);
+        let plan = decide(&snapshot(view(&set, preserved(&all))), now());
+        assert_eq!(plan.to_string(), expected, "{replicas} of {all:?}");
+    }
+}
+
+#[test]
+fn the_annotation_of_the_node_decides() {
+    for (on_node, expected) in [("now", "no-op: cannot scale down by 1"), ("false", "delete m0")] {
+        let mut set = set();
+        set["spec"]["replicas"] = json!(0);
+        let mut all = preserved(&[("when-failed", None, "Failed")]);
+        all[0].seen.as_mut().unwrap().preserve_on_node = Some(on_node.into());
+        let plan = decide(&snapshot(view(&set, all)), now()).to_string();
+        assert!(plan.starts_with(expected), "{on_node}: {plan}");
+    }
 }

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{
-    CONDITION_MACHINES_READY, CONDITION_PAUSED, CONDITION_REPLICA_FAILURE,
-    ERROR_INVALID_CONFIGURATION, REASON_MACHINE_API, SEVERITY_INFO,
+    CONDITION_MACHINES_PRESERVED, CONDITION_MACHINES_READY, CONDITION_PAUSED,
+    CONDITION_REPLICA_FAILURE, ERROR_INVALID_CONFIGURATION, REASON_MACHINE_API, SEVERITY_INFO,
 };
 use machinist_domain::conditions::{self, Condition};
 use machinist_domain::key::ObjectKey;
@@ -150,15 +150,20 @@ fn error(set: &MachineSetState, problem: Problem<'_>, patch: &mut Map<String, Va
     }
 }
 
-/// The changed list; `None` if it stays. `ready` is the condition `MachinesReady`.
+/// The changed list; `None` if it stays. `ready` is the condition `MachinesReady`, `preserved` is `MachinesPreserved`.
 pub(super) fn conditions(
     set: &MachineSetState,
     problem: Problem<'_>,
     obey_migration: bool,
-    ready: Condition,
+    (ready, preserved): (Condition, Option<Condition>),
     now: Timestamp,
 ) -> Option<Vec<Condition>> {
-    let current = &set.status.conditions;
+    let stored = &set.status.conditions;
+    let none_preserved = match &preserved {
+        None => conditions::without(stored, CONDITION_MACHINES_PRESERVED),
+        Some(_) => None,
+    };
+    let current = none_preserved.as_deref().unwrap_or(stored);
     let running = obey_migration.then(|| {
         Condition::no(
             CONDITION_PAUSED,
@@ -179,6 +184,7 @@ pub(super) fn conditions(
         Problem::None => conditions::without(current, CONDITION_REPLICA_FAILURE),
         _ => None,
     };
-    let wanted = running.into_iter().chain(failure).chain([ready]);
-    conditions::set(without.as_deref().unwrap_or(current), wanted, now).or(without)
+    let wanted = running.into_iter().chain(failure).chain([ready]).chain(preserved);
+    let list = conditions::set(without.as_deref().unwrap_or(current), wanted, now);
+    list.or(without).or(none_preserved)
 }

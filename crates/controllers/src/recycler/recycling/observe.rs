@@ -88,6 +88,7 @@ impl Recycling {
             hooks: Box::default(),
             excluded: false,
             forced: false,
+            tainted: false,
             limit: drain::Limit::Default,
             stored,
         };

@@ -135,6 +135,7 @@ pub(super) fn drain_view(snapshot: &mut Snapshot, id: &str, pods: Vec<Pod>) {
         hooks: Box::default(),
         excluded: false,
         forced: false,
+        tainted: false,
         limit: drain::Limit::Default,
         stored: None,
     };

@@ -128,6 +128,7 @@ impl Machine {
             hooks: Box::default(),
             excluded: false,
             forced: false,
+            tainted: false,
             limit: Limit::Default,
             stored: None,
         };

@@ -7,6 +7,7 @@ mod chaos;
 mod fixture;
 mod idle;
 mod nodes;
+mod preserving;
 mod rollouts;
 mod scaling;
 mod timings;

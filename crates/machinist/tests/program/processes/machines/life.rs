@@ -9,9 +9,12 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use machinist_api::names::{
-    ANNOTATION_DELETE_MACHINE, ANNOTATION_FORCE_DELETION, FINALIZER_MACHINE, LABEL_MACHINE_SET,
+    ANNOTATION_DELETE_MACHINE, ANNOTATION_FORCE_DELETION, ANNOTATION_HEALTH_TIMEOUT,
+    ANNOTATION_PRESERVE, ANNOTATION_SCALE_DOWN_DISABLED, CONDITION_PRESERVED, FINALIZER_MACHINE,
+    LABEL_MACHINE_SET, TAINT_PRESERVED,
 };
 use machinist_testbed::poll;
+use machinist_testbed::world::reading::{condition, condition_of};
 use serde_json::{Value, json};
 
 use super::fleet::{Fleet, WANTED, set_status};
@@ -51,6 +54,45 @@ pub(super) async fn shrink(fleet: &Fleet) -> Result<()> {
     ensure!(pods.get_opt("web").await?.is_none(), "the pod was not evicted");
     ensure!(pods.get_opt("agent").await?.is_some(), "the DaemonSet's pod was touched");
     ensure!(fleet.nodes().get_opt(node).await?.is_none(), "the Node is still there");
+    Ok(())
+}
+
+/// The kubelet of the last machine is silent for a while: it is kept for debugging until it reports again.
+pub(super) async fn preserve(fleet: &Fleet) -> Result<()> {
+    let machines = fleet.running(1).await?;
+    let (machine, node) = &machines[0];
+    let annotations = json!({ANNOTATION_PRESERVE: "when-failed", ANNOTATION_HEALTH_TIMEOUT: "1s"});
+    fleet.patch_machine(machine, json!({"metadata": {"annotations": annotations}})).await?;
+    report_ready(fleet, node, false).await?;
+    let kept =
+        |one: &kube::api::DynamicObject| condition(one, CONDITION_PRESERVED) == "True/Succeeded";
+    fleet.until_machine(machine, "it to be kept and drained", kept).await?;
+    let tainted = fleet.nodes().get(node).await?.spec.and_then(|spec| spec.taints);
+    let tainted = tainted.into_iter().flatten().any(|taint| taint.key == TAINT_PRESERVED);
+    ensure!(tainted, "the Node has no taint");
+
+    report_ready(fleet, node, true).await?;
+    let ended = |one: &kube::api::DynamicObject| condition_of(one, CONDITION_PRESERVED).is_null();
+    fleet.until_machine(machine, "it to be kept no longer", ended).await?;
+    poll::eventually(PATIENCE, "the Node to have nothing of it", || async {
+        let node = fleet.nodes().get(node).await?;
+        let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
+        let tainted = taints.into_iter().flatten().any(|taint| taint.key == TAINT_PRESERVED);
+        let held = node.annotations().contains_key(ANNOTATION_SCALE_DOWN_DISABLED);
+        ensure!(!tainted && !held, "taint: {tainted}, annotation: {held}");
+        Ok(())
+    })
+    .await
+}
+
+async fn report_ready(fleet: &Fleet, node: &str, ready: bool) -> Result<()> {
+    let status = if ready { "True" } else { "False" };
+    // The time of a kubelet has whole seconds.
+    let now = jiff::Timestamp::now().round(jiff::Unit::Second)?;
+    let condition =
+        json!({"type": "Ready", "status": status, "lastTransitionTime": now.to_string()});
+    let patch = Patch::Strategic(json!({"status": {"conditions": [condition]}}));
+    fleet.nodes().patch_status(node, &PatchParams::default(), &patch).await?;
     Ok(())
 }
 

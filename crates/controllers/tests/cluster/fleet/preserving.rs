@@ -1,0 +1,91 @@
+//! Machines that are kept for debugging, as a user sees them.
+
+use anyhow::{Result, ensure};
+use kube::ResourceExt;
+use kube::api::{Patch, PatchParams};
+use machinist_testbed::world::reading::{condition, condition_of, message, node_of};
+use serde_json::{Value, json};
+
+use crate::fleet::fixture::{Fleet, SET};
+use crate::fleet::idle::stays_idle;
+
+const PRESERVE: &str = "machinist.dev/preserve";
+const UNTIL: &str = "machinist.dev/preserved-until";
+const SCALE_DOWN_DISABLED: &str = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
+
+on_both_definitions! {
+    crate::fleet::fixture::Fleet::new =>
+    a_preserved_machine_survives_a_scale_down_until_its_end,
+}
+
+async fn a_preserved_machine_survives_a_scale_down_until_its_end(fleet: Fleet) -> Result<()> {
+    let process = fleet.run()?;
+    fleet.create_workers(2, json!({})).await?;
+    let machines = fleet.until_settled(2).await?;
+    let (kept, node) = (machines[0].name_any(), node_of(&machines[0]));
+    let request = Patch::Merge(annotation(PRESERVE, &json!("now")));
+    fleet.nodes().patch(node, &PatchParams::default(), &request).await?;
+    // The set does not wait for the controller of Machines.
+    fleet.scale_workers(0).await?;
+    fleet.until_gone(&machines[1].name_any()).await?;
+    let machine = fleet
+        .until_machine(&kept, "it is kept", |one| condition(one, "Preserved") == "True/Requested")
+        .await?;
+    let until = machine.annotations()[UNTIL].clone();
+    assert!(message(&machine, "Preserved").ends_with(&until), "{machine:?}");
+    held(&fleet, node, true).await?;
+    let preserved = |set: &_| message(set, "MachinesPreserved").contains(&until);
+    let set = fleet.until_set(SET, "it names the Machine and the end", preserved).await?;
+    assert!(message(&set, "MachinesPreserved").contains("1 more"), "{:?}", set.data["status"]);
+    stays_idle(&fleet).await?;
+
+    // Its user is done earlier.
+    fleet.patch_machine(&kept, annotation(UNTIL, &json!("2026-01-01T00:00:00Z"))).await?;
+    fleet.until_gone(&kept).await?;
+    fleet.until_settled(0).await?;
+    let ended = |set: &_| condition_of(set, "MachinesPreserved").is_null();
+    fleet.until_set(SET, "no Machine is kept", ended).await?;
+    process.kill().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_withdrawn_leaves_nothing() -> Result<()> {
+    let fleet = Fleet::new("withdrawn", crate::definitions::Served::Ours).await?;
+    let process = fleet.run()?;
+    fleet.create_workers(1, json!({})).await?;
+    let machines = fleet.until_settled(1).await?;
+    let (name, node) = (machines[0].name_any(), node_of(&machines[0]));
+    fleet.patch_machine(&name, annotation(PRESERVE, &json!("now"))).await?;
+    held(&fleet, node, true).await?;
+    fleet.patch_machine(&name, annotation(PRESERVE, &Value::Null)).await?;
+    held(&fleet, node, false).await?;
+    let ended = |one: &kube::api::DynamicObject| {
+        condition_of(one, "Preserved").is_null() && !one.annotations().contains_key(UNTIL)
+    };
+    fleet.until_machine(&name, "it is not kept", ended).await?;
+    let reasons = fleet.event_reasons(&name).await?;
+    for reason in ["Preserved", "PreservationEnded"] {
+        fleet
+            .until_event(&name, reason)
+            .await
+            .map_err(|error| error.context(format!("{reasons:?}")))?;
+    }
+    process.kill().await
+}
+
+fn annotation(name: &str, value: &Value) -> Value {
+    json!({"metadata": {"annotations": {name: value}}})
+}
+
+/// Whether cluster-autoscaler leaves the Node alone, and all that is recorded about that.
+async fn held(fleet: &Fleet, node: &str, expected: bool) -> Result<()> {
+    fleet
+        .eventually("the annotation for cluster-autoscaler", || async {
+            let node = fleet.nodes().get(node).await?;
+            let names = [SCALE_DOWN_DISABLED, "machinist.dev/scale-down-disabled-by"];
+            let has = names.map(|name| node.annotations().contains_key(name));
+            ensure!(has == [expected; 2], "{has:?}");
+            Ok(())
+        })
+        .await
+}
