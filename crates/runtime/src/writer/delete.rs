@@ -39,7 +39,28 @@ impl Writer {
         meta: &Meta,
         plan: &(dyn Display + Sync),
     ) -> Result<Option<()>, WriteError> {
+        self.delete_with(cache, meta, delete_options(&meta.uid, None), plan).await
+    }
+
+    /// The same, only in this version: a change meanwhile is a conflict, also of a request that is executed late.
+    pub async fn delete_version<K: Kind>(
+        &self,
+        cache: &Cache<K>,
+        meta: &Meta,
+        plan: &(dyn Display + Sync),
+    ) -> Result<Option<()>, WriteError> {
         let mut body = delete_options(&meta.uid, None);
+        body["preconditions"]["resourceVersion"] = json!(meta.version.to_string());
+        self.delete_with(cache, meta, body, plan).await
+    }
+
+    async fn delete_with<K: Kind>(
+        &self,
+        cache: &Cache<K>,
+        meta: &Meta,
+        mut body: Value,
+        plan: &(dyn Display + Sync),
+    ) -> Result<Option<()>, WriteError> {
         body["propagationPolicy"] = json!("Background");
         let seen = cache.get(&meta.key).is_some_and(|entry| entry.meta().uid == meta.uid);
         let pending = PendingWrite::new(cache, &meta.key);

@@ -244,6 +244,22 @@ async fn a_deletion_whose_answer_was_lost_is_found_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_of_a_version_is_a_conflict_after_a_change() {
+    let desk = Desk::new("delete-version", deaf).await;
+    let key = desk.key("one");
+    let made = desk.writer.create(&desk.cache, &key, &json!({}), &"make it").await;
+    let meta = made.unwrap().unwrap();
+    desk.painted("one", "green").await;
+    let deleted = desk.writer.delete_version(&desk.cache, &meta, &"remove it").await;
+    assert!(deleted.unwrap_err().conflict());
+    assert!(desk.truth("one").await.is_some() && desk.cache.is_uncertain(&key));
+    let current = desk.certain("one").await.unwrap().meta.clone();
+    let deleted = desk.writer.delete_version(&desk.cache, &current, &"remove it").await;
+    assert_eq!(deleted.unwrap(), Some(()));
+    assert!(desk.truth("one").await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_object_that_has_the_name_of_another_is_not_deleted_in_its_place() {
     let desk = Desk::new("delete-other", deaf).await;
     let key = desk.key("one");
