@@ -26,6 +26,8 @@ pub(super) const NO_CLUSTER: &str = "no tag kubernetes.io/cluster/NAME whose NAM
     add the label machine.openshift.io/cluster-api-cluster to every template";
 pub(super) const LEFT_OUT: &str = "left out: keys under machine.sapcloud.io belong to machine-controller-manager; \
     rename this one if it is yours";
+pub(super) const MARKED: &str =
+    "left out: it would mark every Machine of this template for deletion";
 pub(super) const UNUSED_CLASS: &str = "no object uses this class; not printed";
 pub(super) const DELETED: &str =
     "is being deleted; not printed: machine-controller-manager must complete it first";
@@ -109,6 +111,10 @@ mod tests {
             ("provider", other_provider("OpenStack")),
             ("providerSpec.tags", NO_CLUSTER.to_owned()),
             ("providerSpec", result(&problem)),
+            (
+                "spec.template.metadata.annotations[machine.openshift.io/delete-machine]",
+                MARKED.to_owned(),
+            ),
             ("", UNUSED_CLASS.to_owned()),
             ("metadata.deletionTimestamp", DELETED.to_owned()),
             ("spec.providerID", UNFINISHED.to_owned()),

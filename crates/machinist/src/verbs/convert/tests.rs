@@ -331,6 +331,23 @@ fn unsupported_fields_are_reported_with_their_path() {
 }
 
 #[test]
+fn a_template_marks_no_machine_for_deletion() {
+    let metadata = json!({"annotations": {
+        "machinepriority.machine.sapcloud.io": "1", "machine.openshift.io/cluster-api-delete-machine": "x",
+    }});
+    let (objects, lines) =
+        both(&with(deployment(), &json!({"spec": {"template": {"metadata": metadata}}})));
+    let template = &of_kind(&objects, "MachineDeployment")["spec"]["template"]["metadata"];
+    for mark in ["delete-machine", "cluster-api-delete-machine"] {
+        assert_eq!(template["annotations"].get(format!("machine.openshift.io/{mark}")), None);
+    }
+    assert!(
+        lines.iter().filter(|line| line.contains("mark every Machine")).count() == 2,
+        "{lines:?}"
+    );
+}
+
+#[test]
 fn objects_that_are_deleted_or_uncertain_are_not_printed() {
     let stored = json!({"metadata": {"uid": "u"}});
     let deleted = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});

@@ -1,7 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use machinist_api::names::{
-    ANNOTATION_DELETE_MACHINE, ANNOTATION_FORCE_DELETION, ANNOTATION_REVISION, LABEL_TEMPLATE_HASH,
+    ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY, ANNOTATION_FORCE_DELETION,
+    ANNOTATION_REVISION, LABEL_TEMPLATE_HASH,
 };
 use machinist_provider::fields::{Finding, Level};
 use serde_json::{Map, Value, json};
@@ -126,6 +127,16 @@ pub(super) fn plain_annotations(source: &Pairs, path: &str, findings: &mut Vec<F
         }
     }
     kept
+}
+
+/// In a template, a mark for deletion would be on every Machine.
+pub(super) fn leave_out_marks(annotations: &mut Pairs, path: &str, findings: &mut Vec<Finding>) {
+    for mark in [ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY] {
+        if annotations.remove(mark).is_some() {
+            let path = format!("{path}.annotations[{mark}]");
+            findings.push(Finding { level: Level::Note, path, text: messages::MARKED.to_owned() });
+        }
+    }
 }
 
 fn left_out(path: String) -> Finding {

@@ -16,8 +16,9 @@ pub(super) fn template(
     findings: &mut Vec<Finding>,
 ) -> MachineTemplate {
     let path = "spec.template.metadata";
-    let (mut labels, annotations) =
+    let (mut labels, mut annotations) =
         machine_metadata(&source.metadata, &source.spec, class, path, selected, findings);
+    metadata::leave_out_marks(&mut annotations, path, findings);
     // A template has no Node yet: there it is a label like any other.
     if let Some(node) = source.metadata.labels.get("node") {
         labels.insert("node".to_owned(), node.clone());
