@@ -50,6 +50,8 @@ pub const LABEL_TEMPLATE_HASH: &str = "machinist.dev/template-hash";
 /// On a MachineSet of a MachineDeployment: the fields of the provider spec that its hash leaves out, separated by
 /// commas, because the provider changes them on living instances.
 pub const ANNOTATION_HOT_FIELDS: &str = "machinist.dev/hot-fields";
+/// On a MachineSet of a MachineDeployment: fields of its template that changed and that Machines may not have yet.
+pub const ANNOTATION_PENDING_CHANGES: &str = "machinist.dev/pending-changes";
 /// On a MachineSet: its MachineDeployment. cluster-autoscaler reads it.
 pub const LABEL_DEPLOYMENT_NAME: &str = "cluster.x-k8s.io/deployment-name";
 /// On a MachineDeployment and its MachineSets: the revision of the template, from 1. cluster-autoscaler reads it.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt as _};
 use machinist_api::names::{
-    ANNOTATION_CHANGE_CAUSE, ANNOTATION_DELETE_MACHINE, ANNOTATION_HOT_FIELDS, ANNOTATION_REVISION,
-    LABEL_DEPLOYMENT_NAME, LABEL_TEMPLATE_HASH,
+    ANNOTATION_CHANGE_CAUSE, ANNOTATION_DELETE_MACHINE, ANNOTATION_HOT_FIELDS,
+    ANNOTATION_PENDING_CHANGES, ANNOTATION_REVISION, LABEL_DEPLOYMENT_NAME, LABEL_TEMPLATE_HASH,
 };
 use machinist_api::resource::MACHINE_DEPLOYMENTS;
 use machinist_api::wire;
@@ -59,11 +59,16 @@ pub(super) async fn act(
         Plan::AnnotateRevision(revision) => {
             executor.number(&controller.deployments, &snapshot.meta, *revision, None).await
         }
-        Plan::PushDown { set, patch, machines, .. } => executor.push(set, patch, machines).await,
+        Plan::PushDown { set, patch, .. } => executor.patch_set(set, patch.clone()).await,
+        Plan::PushMachines(machines) => executor.push(machines).await,
         Plan::Mark(machines) => executor.mark(machines, json!(MARK)).await,
         Plan::Unmark(machines) => executor.mark(machines, Value::Null).await,
         Plan::Scale(sizes) => executor.scale(sizes).await,
-        Plan::List => executor.list().await,
+        Plan::List | Plan::PushDone { listed: false, .. } => executor.list().await,
+        Plan::PushDone { set, .. } => {
+            let none = json!({"metadata": {"annotations": {ANNOTATION_PENDING_CHANGES: null}}});
+            executor.patch_set(set, none).await
+        }
         Plan::Delete { set, .. } => executor.delete(set).await,
     };
     outcome.unwrap_or_else(Outcome::Failed)
@@ -224,18 +229,9 @@ impl Executor<'_> {
         }
     }
 
-    /// Machines first: while the set differs from the template, the step is repeated.
-    async fn push(
-        &self,
-        set: &MachineSet,
-        patch: &Value,
-        machines: &[(Arc<Machine>, Value)],
-    ) -> Result<Outcome, Failure> {
-        let patches = machines.iter().map(|(machine, patch)| (&**machine, patch.clone())).collect();
-        match self.patch_machines(patches).await? {
-            Outcome::DryRun => Ok(Outcome::DryRun),
-            _ => self.patch_set(set, patch.clone()).await,
-        }
+    async fn push(&self, machines: &[(Arc<Machine>, Value)]) -> Result<Outcome, Failure> {
+        let patches = machines.iter().map(|(machine, patch)| (&**machine, patch.clone()));
+        self.patch_machines(patches.collect()).await
     }
 
     async fn mark(&self, machines: &[Arc<Machine>], mark: Value) -> Result<Outcome, Failure> {
@@ -306,17 +302,16 @@ impl Executor<'_> {
         Ok(Outcome::Executed)
     }
 
-    /// A deletion cannot be undone, so the set is read live first: it must still be empty.
+    /// A deletion cannot be undone, so the set is read live first: it must still be empty, and be so when the request
+    /// is executed, which may be later if it has no answer.
     async fn delete(&self, set: &MachineSet) -> Result<Outcome, Failure> {
         let sets = &self.controller.sets;
         let live = sets.read_live(&set.meta.key).await.map_err(|error| error.failure())?;
-        let same = live.as_ref().and_then(Entry::known).is_some_and(|live| {
+        let same = live.as_ref().and_then(Entry::known).filter(|live| {
             live.meta.uid == set.meta.uid && live.state.generation == set.state.generation
         });
-        if !same {
-            return Ok(Outcome::Outdated);
-        }
-        outcome(self.writer.delete(sets, &set.meta, self.plan).await)
+        let Some(live) = same else { return Ok(Outcome::Outdated) };
+        outcome(self.writer.delete_version(sets, &live.meta, self.plan).await)
     }
 }
 

@@ -1,9 +1,9 @@
 //! Decides the next step for one MachineDeployment. Pure: no client, no clock.
 //!
 //! In this order: adopt or release MachineSets; create the set of the current template, with 0 replicas; number it;
-//! copy what needs no new Machines; mark Nodes ([`nodes`]); scale ([`scaling`]); delete old sets. A repeated step
-//! changes nothing: the new set's name follows from the template, and sizes are written with the resourceVersion of the
-//! set.
+//! copy what needs no new Machines to it; mark Nodes ([`nodes`]); scale ([`scaling`]); copy it to Machines; delete old
+//! sets. A repeated step changes nothing: the new set's name follows from the template, and sizes are written with the
+//! resourceVersion of the set.
 
 mod nodes;
 mod push_down;
@@ -12,7 +12,9 @@ mod scaling;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_api::names::LABEL_TEMPLATE_HASH;
+use machinist_api::names::{
+    ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY, LABEL_TEMPLATE_HASH,
+};
 use machinist_api::wire::IntOrText;
 use machinist_domain::remediation::MaxInFlight;
 
@@ -27,6 +29,8 @@ use crate::kinds::{Machine, MachineDeploymentSpec};
 const DEFAULT_REPLICAS: i32 = 1;
 const DEFAULT_SURGE: usize = 1;
 const DEFAULT_HISTORY: usize = 10;
+/// By which a user or autoscaler marks a Machine for deletion.
+const MARKS: [&str; 2] = [ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY];
 
 pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     let view = match &snapshot.content {
@@ -67,6 +71,11 @@ impl Desired {
         let selector = spec.selector.as_ref().map_err(|error| Refusal::Selector(error.clone()))?;
         if !selector.matches(&spec.template.labels) {
             return Err(Refusal::SelectorMismatch { selector: selector.to_string() });
+        }
+        let annotations = &spec.template.annotations;
+        let is_set = |mark: &str| annotations.get(mark).is_some_and(|value| !value.is_empty());
+        if let Some(mark) = MARKS.into_iter().find(|mark| is_set(mark)) {
+            return Err(Refusal::MarkedTemplate(mark));
         }
         let replicas = spec.replicas.unwrap_or(DEFAULT_REPLICAS);
         let replicas = usize::try_from(replicas).map_err(|_| Refusal::Replicas(replicas))?;
@@ -116,7 +125,12 @@ impl Desired {
         }
         let plan = self.scale(view, now);
         match plan {
-            Plan::NoOp(rest) => self.old_set(view).map_or(plan, |set| Plan::Delete { set, rest }),
+            Plan::NoOp(rest) => {
+                let new = self.new.filter(|_| !paused);
+                let push = new.and_then(|new| self.push_machines(view, new, rest));
+                let delete = || self.old_set(view).map(|set| Plan::Delete { set, rest });
+                push.or_else(delete).unwrap_or(plan)
+            }
             plan => plan,
         }
     }
@@ -227,10 +241,11 @@ fn number(view: &View, new: usize) -> Option<(Option<Arc<crate::kinds::MachineSe
     (stored != Some(&*revision.to_string())).then_some((None, revision))
 }
 
-/// The highest revision, without that of one set.
+/// The highest revision, without that of one set. One that cannot be incremented was written by a user, and is ignored.
 fn newest(view: &View, without: Option<usize>) -> i64 {
     let others = view.sets.iter().enumerate().filter(|(at, _)| Some(*at) != without);
-    others.filter_map(|(_, one)| one.set.state.revision).max().unwrap_or(0)
+    let revisions = others.filter_map(|(_, one)| one.set.state.revision);
+    revisions.filter(|revision| *revision < i64::MAX).max().unwrap_or(0)
 }
 
 /// Whether it is Recreate, then maxSurge and maxUnavailable.

@@ -114,6 +114,12 @@ const WRITES: &[Write] = &[
     ),
     Write::patch(
         MACHINE_SETS,
+        &["metadata.annotations[machinist.dev/pending-changes]"],
+        "The fields of the template that changed and that living Machines may not have yet. Replaced, and removed when \
+         all Machines have them.",
+    ),
+    Write::patch(
+        MACHINE_SETS,
         &[
             "metadata.annotations[machinedeployment.clusters.x-k8s.io/revision]",
             "metadata.annotations[kubernetes.io/change-cause]",
@@ -130,7 +136,12 @@ const WRITES: &[Write] = &[
         "A MachineSet with a controller owner is not touched; other owners stay. The owner and the deployment's name, \
          which cluster-autoscaler reads, are removed when the selector no longer matches.",
     ),
-    Write::new("delete", MACHINE_SETS, &["*"], "Empty ones beyond revisionHistoryLimit."),
+    Write::new(
+        "delete",
+        MACHINE_SETS,
+        &["*"],
+        "Empty ones beyond revisionHistoryLimit. Precondition: resourceVersion.",
+    ),
     Write::patch(
         MACHINES,
         &["metadata.annotations[machine.openshift.io/delete-machine]"],

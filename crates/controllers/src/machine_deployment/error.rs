@@ -14,6 +14,8 @@ pub enum Refusal {
     SelectorMismatch {
         selector: String,
     },
+    /// The annotation in the template that marks Machines for deletion.
+    MarkedTemplate(&'static str),
     Replicas(i32),
     Strategy(String),
     /// The field and its value.

@@ -110,7 +110,7 @@ texts! {
     pub(super) fn adopted(sets: &str) = "Adopted {sets}: labels match the selector";
     pub(super) fn released(sets: &str) = "Released {sets}: labels no longer match the selector";
     pub(super) fn pushed(set: &str, count: usize, changed: &[Change]) =
-        "Updated MachineSet {set} and {} without replacing Machines: {}", machines(count, ""), changes(changed);
+        "Updated MachineSet {set}, and {} next, without replacing Machines: {}", machines(count, ""), changes(changed);
     pub(super) fn collision(set: &str) =
         "The name {set} is taken by a MachineSet of another owner; another name is used";
     pub(super) fn claim_failed(cause: &str) = "Cannot adopt or release a MachineSet: {cause}";
@@ -131,6 +131,10 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
         Refusal::Selector(error) => error.to_string(),
         Refusal::SelectorMismatch { selector } => format!(
             "spec.selector {selector} does not match the labels in spec.template.metadata.labels"
+        ),
+        Refusal::MarkedTemplate(mark) => format!(
+            "spec.template.metadata.annotations[{mark}] marks every new Machine for deletion; remove it, and mark \
+             single Machines"
         ),
         Refusal::Replicas(replicas) => {
             format!("spec.replicas must not be negative (got {replicas})")
@@ -247,6 +251,7 @@ mod tests {
         for refused in [
             Refusal::Selector(crate::machine_set::selector::SelectorError::Empty),
             Refusal::SelectorMismatch { selector: "a=b".to_owned() },
+            Refusal::MarkedTemplate("machine.openshift.io/delete-machine"),
             Refusal::Replicas(-1),
             Refusal::Strategy("InPlaceUpdate".to_owned()),
             Refusal::Limit("maxSurge", "lots".to_owned()),

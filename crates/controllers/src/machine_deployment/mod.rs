@@ -17,6 +17,7 @@ mod messages;
 mod node_marks;
 mod observe;
 mod ownership;
+mod pending;
 mod plan;
 mod report;
 pub mod revision;

@@ -35,17 +35,26 @@ pub enum Plan {
     },
     /// Store it on the deployment.
     AnnotateRevision(i64),
-    /// Copy what can change without new Machines to living Machines, then to their set.
+    /// Copy to the set what can change without new Machines, and store which fields these are.
     PushDown {
         set: Arc<MachineSet>,
         patch: Value,
-        machines: Vec<(Arc<Machine>, Value)>,
+        /// How many Machines will be changed.
+        machines: usize,
         changes: Vec<Change>,
     },
     /// Put the marks of a rollout on Nodes, or remove them.
     MarkNodes {
         nodes: Vec<NodePatch>,
         rest: Option<Reason>,
+    },
+    /// Copy it to living Machines of the set.
+    PushMachines(Vec<(Arc<Machine>, Value)>),
+    /// All Machines in the view have it. Unless they were `listed` live, list them; then forget which fields changed.
+    PushDone {
+        set: Arc<MachineSet>,
+        listed: bool,
+        rest: Reason,
     },
     /// Mark unavailable Machines, so that the next scale-down deletes these.
     Mark(Vec<Arc<Machine>>),
@@ -97,7 +106,9 @@ impl Plan {
     /// complete.
     pub(super) fn rest(&self) -> Option<Reason> {
         match self {
-            Self::NoOp(reason) | Self::Delete { rest: reason, .. } => Some(*reason),
+            Self::NoOp(reason)
+            | Self::PushDone { rest: reason, .. }
+            | Self::Delete { rest: reason, .. } => Some(*reason),
             Self::Claim { rest, .. }
             | Self::SetRevision { rest, .. }
             | Self::MarkNodes { rest, .. } => *rest,
@@ -136,9 +147,16 @@ impl fmt::Display for Plan {
                 write!(f, "set revision {revision} on MachineSet {}", set_name(set))
             }
             Self::AnnotateRevision(revision) => write!(f, "set revision {revision}"),
-            Self::PushDown { set, machines, .. } => {
-                let machines = messages::machines(machines.len(), "");
-                write!(f, "update MachineSet {} and {machines}", set_name(set))
+            Self::PushDown { set, .. } => write!(f, "update MachineSet {}", set_name(set)),
+            Self::PushMachines(machines) => {
+                let names = machines.iter().map(|(machine, _)| &*machine.meta.key.name);
+                write!(f, "update {} as its template", messages::names(names))
+            }
+            Self::PushDone { set, listed: false, .. } => {
+                write!(f, "list the Machines of {} before its update ends", set_name(set))
+            }
+            Self::PushDone { set, .. } => {
+                write!(f, "end the update of the Machines of {}", set_name(set))
             }
             Self::MarkNodes { nodes, .. } => {
                 let names = nodes.iter().map(|one| &*one.node.meta.key.name);

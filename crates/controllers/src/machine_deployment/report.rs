@@ -99,7 +99,9 @@ fn executed(
             let (patch, deadline) = status.patch(Trouble::None);
             let retry = match plan {
                 // A list that finds nothing new requeues nothing, nor does a Node that is gone.
-                Plan::List | Plan::MarkNodes { .. } => Some(Duration::from_millis(1)),
+                Plan::List | Plan::PushDone { listed: false, .. } | Plan::MarkNodes { .. } => {
+                    Some(Duration::from_millis(1))
+                }
                 _ => {
                     let again =
                         [next_available(view, now), deadline, late(view), nodes::again(view)];
@@ -140,6 +142,8 @@ fn events(plan: &Plan) -> Vec<EventNote> {
         | Plan::MarkNodes { .. }
         | Plan::Mark(_)
         | Plan::Unmark(_)
+        | Plan::PushMachines(_)
+        | Plan::PushDone { .. }
         | Plan::List => Vec::new(),
         Plan::Claim { adopt, release, .. } => {
             let adopted = messages::names(adopt.iter().map(set_name));
@@ -159,7 +163,7 @@ fn events(plan: &Plan) -> Vec<EventNote> {
         // The fields that the hash leaves out were recorded.
         Plan::PushDown { changes, .. } if changes.is_empty() => Vec::new(),
         Plan::PushDown { set, machines, changes, .. } => {
-            let text = messages::pushed(set_name(set), machines.len(), changes);
+            let text = messages::pushed(set_name(set), *machines, changes);
             vec![note(EventReason::Update, "Update", text)]
         }
         Plan::Scale(sizes) => sizes

@@ -241,6 +241,7 @@ pub(super) fn difference(from: &Value, to: &Value) -> Value {
 }
 
 /// What becomes of `object` with a merge patch.
+#[cfg(test)]
 pub(super) fn patched(
     object: &Map<String, Value>,
     patch: &Map<String, Value>,

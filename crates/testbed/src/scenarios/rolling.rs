@@ -1,5 +1,6 @@
-//! "Create a MachineDeployment of 4, change its template": a rolling update with one Machine more than wanted. An
-//! observer records how many Machines there are and how many are ready, from the change on.
+//! "Create a MachineDeployment of 4, change its template, then a label": a rolling update with one Machine more than
+//! wanted, and a change of living Machines. An observer records how many Machines there are and how many are ready
+//! during the update.
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Node;
@@ -48,7 +49,14 @@ impl Scenario for Rolling {
         let Extremes { most, fewest_ready, .. } = observer.stop(world).await?;
         let kept = most <= SIZE + SURGE && fewest_ready >= SIZE;
         ensure!(kept, "there were {most} machines, and at one time {fewest_ready} were ready");
-        world.milestone("2: all are replaced", || state(world)).await
+        world.milestone("2: all are replaced", || state(world)).await?;
+
+        let label = json!({"labels": {machines::LABEL: "silver"}});
+        let patch = json!({"spec": {"template": {"spec": {"metadata": label}}}});
+        world.patch_deployment(WEB, patch).await?;
+        world.eventually("all machines to have the label", || is_labelled(world)).await?;
+        settles(world, NEW).await?;
+        world.milestone("3: all have another label", || state(world)).await
     }
 
     async fn end_state(&self, world: &World) -> Result<Value> {
@@ -67,6 +75,7 @@ impl Scenario for Rolling {
         let name = request.name.as_deref().unwrap_or_default();
         match (&*request.resource, name.split_once(' ')) {
             ("events", Some((about, reason))) => format!("{} {reason}", class(about)),
+            ("machines", _) if is_label(request) => format!("{} label", class(name)),
             ("machines", _) if request.verb == Verb::Patch => {
                 format!("{} {}", class(name), machines::news(request))
             }
@@ -87,6 +96,7 @@ impl Scenario for Rolling {
             ("events", _) => 1,
             ("machinedeployments" | "machinesets", _) => u32::MAX,
             ("machines", None) if request.verb != Verb::Patch => u32::MAX,
+            ("machines", None) if is_label(request) => 1,
             // What a single machine goes through is tried in other scenarios.
             _ if news == machines::STATE || news == machines::DRAINING => 0,
             _ => 1,
@@ -138,6 +148,12 @@ fn mark(request: &ApiRequest) -> &'static str {
     }
 }
 
+/// Whether the label of the template is copied to a machine.
+fn is_label(request: &ApiRequest) -> bool {
+    let body = request.json().unwrap_or_default();
+    request.verb == Verb::Patch && body["spec"].get("metadata").is_some()
+}
+
 /// What a patch of a MachineSet changes.
 fn change(request: &ApiRequest) -> String {
     let body = request.json().unwrap_or_default();
@@ -160,6 +176,18 @@ async fn state(world: &World) -> Result<Milestone> {
     milestone.state["deployments"] =
         deployments.iter().map(|deployment| normalise::one(deployment, &known)).collect();
     Ok(milestone)
+}
+
+async fn is_labelled(world: &World) -> Result<()> {
+    let has_label = |machine: &&DynamicObject| {
+        machine.data["spec"]["metadata"]["labels"][machines::LABEL] == json!("silver")
+    };
+    let all = world.machines().list(&ListParams::default()).await?.items;
+    let labelled = all.iter().filter(has_label).count();
+    let set = world.sets().get(NEW).await?;
+    let pending = set.annotations().contains_key("machinist.dev/pending-changes");
+    ensure!(labelled == SIZE && !pending, "{labelled} of {}, pending: {pending}", all.len());
+    Ok(())
 }
 
 async fn settles(world: &World, set: &str) -> Result<()> {

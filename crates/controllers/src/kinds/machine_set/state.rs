@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::names::{
-    ANNOTATION_CHANGE_CAUSE, ANNOTATION_HOT_FIELDS, ANNOTATION_ORDINALS, ANNOTATION_REVISION,
-    DELETE_POLICY_NEWEST, DELETE_POLICY_OLDEST, DELETE_POLICY_RANDOM,
+    ANNOTATION_CHANGE_CAUSE, ANNOTATION_HOT_FIELDS, ANNOTATION_ORDINALS,
+    ANNOTATION_PENDING_CHANGES, ANNOTATION_REVISION, DELETE_POLICY_NEWEST, DELETE_POLICY_OLDEST,
+    DELETE_POLICY_RANDOM,
 };
 use machinist_api::wire;
 use machinist_domain::conditions::{self, Condition};
@@ -44,6 +45,8 @@ pub struct MachineSetState {
     pub change_cause: Option<Arc<str>>,
     /// The fields of the provider spec that the hash of its template leaves out.
     pub hot_fields: Option<Arc<str>>,
+    /// The fields of the template that changed and that its Machines may not have yet.
+    pub pending_changes: Option<Arc<str>>,
     pub spec: MachineSetSpec,
     /// The annotation `machinist.dev/ordinals`: ordinals whose Machines may be in creation.
     pub window: Result<Window, WindowError>,
@@ -124,6 +127,7 @@ impl State for Arc<MachineSetState> {
             revision: revision.and_then(|text| text.parse().ok()),
             change_cause: metadata.annotations.get(ANNOTATION_CHANGE_CAUSE).map(name),
             hot_fields: metadata.annotations.get(ANNOTATION_HOT_FIELDS).map(name),
+            pending_changes: metadata.annotations.get(ANNOTATION_PENDING_CHANGES).map(name),
             spec: MachineSetSpec {
                 replicas: spec.replicas,
                 selector: Selector::read(&spec.selector),

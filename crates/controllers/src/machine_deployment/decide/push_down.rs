@@ -1,14 +1,24 @@
 //! What is copied to living Machines and their set instead of making new ones. Pure.
+//!
+//! Order of writes: 1. The set gets the new template and, in the same patch, which fields changed: Machines that are
+//! created from now on have it. 2. Machines that differ are patched; after a crash or a failure the rest of them are,
+//! because the fields are stored. 3. The fields are removed when no Machine can be left: none is in creation (a Machine
+//! in creation may have the template from before 1; a create can be executed late only while its ordinal is in the
+//! window), and none differs after a live list in this state of the set.
+//! 2 and 3 follow scaling: a Machine that cannot be patched holds up neither a rollout nor an autoscaler.
 
 use std::sync::Arc;
 
-use machinist_api::names::{ANNOTATION_HOT_FIELDS, LABEL_TEMPLATE_HASH};
+use machinist_api::names::{
+    ANNOTATION_HOT_FIELDS, ANNOTATION_PENDING_CHANGES, LABEL_TEMPLATE_HASH,
+};
 use machinist_domain::pairs::Pairs;
 use serde_json::{Map, Value, json};
 
 use super::super::hot_fields::HotFields;
-use super::super::plan::Plan;
-use super::super::snapshot::View;
+use super::super::pending::Pending;
+use super::super::plan::{Plan, Reason};
+use super::super::snapshot::{SetView, View};
 use super::super::template::{self, Change, Soft};
 use super::Desired;
 use crate::kinds::{Machine, Taint};
@@ -28,12 +38,6 @@ impl Desired {
         if patch.is_empty() && old_min_ready == min_ready && is_recorded {
             return None;
         }
-        let machines = one.members.iter().filter_map(|member| member.machine.as_ref());
-        let machines = machines.filter_map(|machine| {
-            let patch = machine_patch(machine, &stored, wanted, &self.hot);
-            (!patch.is_empty()).then(|| (Arc::clone(machine), Value::Object(patch)))
-        });
-        let machines = machines.collect();
         let mut changes = template::changes(&stored.to_json(), &wanted.to_json());
         if old_min_ready != min_ready {
             let (from, to) = (Some(old_min_ready.to_string()), Some(min_ready.to_string()));
@@ -53,7 +57,55 @@ impl Desired {
                 "annotations": {ANNOTATION_HOT_FIELDS: self.hot.to_text()},
             });
         }
+        let before = one.set.state.pending_changes.as_deref();
+        let pending = Pending::read(before).with(&stored, wanted);
+        if let Some(text) = pending.to_text().filter(|text| Some(&**text) != before) {
+            patch["metadata"]["annotations"][ANNOTATION_PENDING_CHANGES] = json!(text);
+        }
+        let machines = self.behind(one, &pending).len();
         Some(Plan::PushDown { set: Arc::clone(&one.set), patch, machines, changes })
+    }
+
+    pub(super) fn push_machines(&self, view: &View, new: usize, rest: Reason) -> Option<Plan> {
+        let one = &view.sets[new];
+        let pending = one.set.state.pending_changes.as_deref()?;
+        let behind = self.behind(one, &Pending::read(Some(pending)));
+        if !behind.is_empty() {
+            return Some(Plan::PushMachines(behind));
+        }
+        let is_closed = one.set.state.window.as_ref().is_ok_and(|window| window.is_closed());
+        let is_read = one.members.iter().all(|member| member.machine.is_some());
+        let is_done = is_closed && one.open == 0 && is_read;
+        let set = Arc::clone(&one.set);
+        is_done.then_some(Plan::PushDone { set, listed: view.listed, rest })
+    }
+
+    /// Machines that differ from the template in fields that changed, and their patches.
+    fn behind(&self, one: &SetView, pending: &Pending) -> Vec<(Arc<Machine>, Value)> {
+        let machines = one.members.iter().filter_map(|member| member.machine.as_ref());
+        let behind = machines.filter_map(|machine| {
+            let patch = self.machine_patch(machine, pending);
+            (!patch.is_empty()).then(|| (Arc::clone(machine), Value::Object(patch)))
+        });
+        behind.collect()
+    }
+
+    fn machine_patch(&self, machine: &Machine, pending: &Pending) -> Map<String, Value> {
+        let object = |pairs: &Pairs| -> Map<String, Value> {
+            pairs.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
+        };
+        let spec = machine.provider_spec.as_ref().and_then(|spec| self.hot.read(&spec.raw));
+        let wanted = &self.parts.soft;
+        // A Machine without a provider spec gets no part of one.
+        let hot = if spec.is_some() { wanted.hot.clone() } else { Map::new() };
+        let own = Soft {
+            timeouts: object(&machine.annotations),
+            node_labels: object(&machine.node_labels),
+            node_annotations: object(&machine.node_annotations),
+            taints: machine.node_taints.iter().map(Taint::to_json).collect(),
+            hot: spec.unwrap_or_default(),
+        };
+        pending.patch(&own, &Soft { hot, ..wanted.clone() })
     }
 }
 
@@ -89,40 +141,6 @@ fn soft_patch(from: &Soft, to: &Soft) -> Map<String, Value> {
         patch.insert("spec".to_owned(), spec.into());
     }
     patch
-}
-
-/// The same change on a Machine, which may have it already. What others added to the Machine stays, except in lists:
-/// taints, and fields of the provider spec that are lists.
-fn machine_patch(machine: &Machine, from: &Soft, to: &Soft, hot: &HotFields) -> Map<String, Value> {
-    let object = |pairs: &Pairs| -> Map<String, Value> {
-        pairs.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
-    };
-    // Only the keys that change in the template.
-    let wanted = |own: &Map<String, Value>, from: &Map<String, Value>, to: &Map<String, Value>| {
-        template::patched(own, &template::merge_patch(from, to))
-    };
-    let spec = machine.provider_spec.as_ref().and_then(|spec| hot.read(&spec.raw));
-    let own = Soft {
-        timeouts: object(&machine.annotations),
-        node_labels: object(&machine.node_labels),
-        node_annotations: object(&machine.node_annotations),
-        taints: machine.node_taints.iter().map(Taint::to_json).collect(),
-        hot: spec.clone().unwrap_or_default(),
-    };
-    let new_taints = if from.taints == to.taints { &own.taints } else { &to.taints };
-    let new = Soft {
-        timeouts: wanted(&own.timeouts, &from.timeouts, &to.timeouts),
-        node_labels: wanted(&own.node_labels, &from.node_labels, &to.node_labels),
-        node_annotations: wanted(
-            &own.node_annotations,
-            &from.node_annotations,
-            &to.node_annotations,
-        ),
-        taints: new_taints.clone(),
-        // A Machine without a provider spec gets no part of one.
-        hot: spec.map(|own| wanted(&own, &from.hot, &to.hot)).unwrap_or_default(),
-    };
-    soft_patch(&own, &new)
 }
 
 #[cfg(test)]

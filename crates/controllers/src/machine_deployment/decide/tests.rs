@@ -53,6 +53,17 @@ fn a_rollback_reuses_the_set_of_the_template_and_numbers_it() {
 }
 
 #[test]
+fn a_revision_that_cannot_be_incremented_is_ignored() {
+    let mut sets = rolling([3, 3, 0], [0, 0, 0]);
+    let revision = "machinedeployment.clusters.x-k8s.io/revision";
+    let extreme = json!({"metadata": {"annotations": {revision: i64::MAX.to_string()}}});
+    sets[0].set = set("a", 3, 1, &extreme);
+    assert_eq!(plan(&deployment(), sets.clone()), "scale b from 0 to 1");
+    sets.truncate(1);
+    assert!(plan(&deployment(), sets).ends_with("of revision 1"));
+}
+
+#[test]
 fn the_change_cause_is_copied_to_the_set_of_the_template() {
     let mut caused = deployment();
     caused["metadata"]["annotations"]["kubernetes.io/change-cause"] = json!("faster disks");
@@ -113,7 +124,7 @@ fn machines_are_available_after_min_ready_seconds() {
         "no-op: waiting for 1 new Machine to become available"
     );
     patient["spec"]["minReadySeconds"] = json!(59);
-    assert_eq!(plan(&patient, sets), "update MachineSet b and 0 Machines");
+    assert_eq!(plan(&patient, sets), "update MachineSet b");
 }
 
 #[test]
@@ -136,17 +147,25 @@ fn what_needs_no_new_machine_is_copied_to_those_that_live() {
         },
     });
     sets[1].members.push(member("b-8", Some(60), &done));
-    let Plan::PushDown { set, patch, machines, changes } = decide(&snapshot(&edited, sets), now())
+    let Plan::PushDown { set, patch, machines, changes } =
+        decide(&snapshot(&edited, sets.clone()), now())
     else {
         panic!("copies it")
     };
     let taints = json!([{"key": "x", "effect": "NoSchedule"}]);
+    let names = ["machinist.dev/drain-timeout", "machinist.dev/health-timeout"];
+    let fields = json!({
+        "metadata": {"annotations": {names[0]: null, names[1]: null}},
+        "spec": {"metadata": {"labels": {"tier": null}}, "taints": null},
+    });
+    let pending = json!({"annotations": {"machinist.dev/pending-changes": fields.to_string()}});
     let soft = json!({
         "metadata": {"annotations": timeouts},
         "spec": {"metadata": {"labels": {"tier": "gold"}}, "taints": taints},
     });
     assert_eq!(&*set.meta.key.name, "b");
-    assert_eq!(patch, json!({"spec": {"minReadySeconds": 0, "template": soft}}));
+    let expected = json!({"metadata": pending, "spec": {"minReadySeconds": 0, "template": soft}});
+    assert_eq!((&patch, machines), (&expected, 2));
     let paths: Vec<_> = changes.iter().map(|one| one.path.as_str()).collect();
     let expected = [
         "spec.template.metadata.annotations[machinist.dev/drain-timeout]",
@@ -155,6 +174,10 @@ fn what_needs_no_new_machine_is_copied_to_those_that_live() {
         "spec.template.spec.taints",
     ];
     assert_eq!(paths, expected);
+    sets[1].set = super::super::samples::set("b", 3, 2, &patch);
+    let Plan::PushMachines(machines) = decide(&snapshot(&edited, sets), now()) else {
+        panic!("copies it to Machines")
+    };
     let names: Vec<_> = machines.iter().map(|(machine, _)| &*machine.meta.key.name).collect();
     assert_eq!(names, ["b-0", "b-7"], "b-8 has it");
     assert!(machines.iter().all(|(_, patch)| *patch == soft), "{machines:?}");
@@ -233,6 +256,13 @@ fn invalid_deployments_change_nothing() {
     for (plan, text) in [
         (refused(&|spec| spec["selector"] = json!({})), "must not be empty"),
         (refused(&|spec| spec["selector"]["matchLabels"]["app"] = json!("x")), "does not match"),
+        (
+            refused(&|spec| {
+                let mark = json!({"machine.openshift.io/delete-machine": "true"});
+                spec["template"]["metadata"]["annotations"] = mark;
+            }),
+            "marks every new Machine for deletion",
+        ),
         (refused(&|spec| spec["replicas"] = json!(-1)), "must not be negative"),
         (refused(&|spec| spec["strategy"] = json!({"type": "Odd"})), "must be RollingUpdate or"),
         (

@@ -189,8 +189,10 @@ impl Status<'_> {
 
     /// What the current template changes: on living Machines, or compared with the latest other revision.
     fn why(&self) -> String {
-        if let Plan::PushDown { changes, .. } = self.plan {
-            return messages::changes(changes);
+        match self.plan {
+            Plan::PushDown { changes, .. } => return messages::changes(changes),
+            Plan::PushMachines(_) => return String::new(),
+            _ => {}
         }
         let others = self.view.sets.iter().enumerate();
         let others =

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
 use kube::api::{DynamicObject, ListParams};
+use machinist_testbed::faults::{Effect, Gate, Match, Rule, Verb};
 use machinist_testbed::world::reading::message;
 use machinist_testbed::world::{Extremes, Observer};
 use serde_json::{Value, json};
@@ -82,6 +83,39 @@ async fn tags_are_put_on_living_instances_and_roll_nothing() -> Result<()> {
     assert_eq!((most, fewest_ready, fleet.cloud().created()), (3, 3, 3));
     stays_idle(&fleet).await?;
     process.kill().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_in_creation_gets_the_tags_of_a_change_meanwhile() -> Result<()> {
+    let fleet = Fleet::with_deployments("tags-late").await?;
+    let process = fleet.run()?;
+    create(&fleet, 2, json!({})).await?;
+    until_complete(&fleet, 2).await?;
+    let gate = Gate::new();
+    let creations = Match::any().verbs([Verb::Create]).resource("machines");
+    fleet.proxy.add_rule(Rule::new(creations, Effect::Hold(gate.clone())).times(1));
+    fleet.patch_deployment(WEB, json!({"spec": {"replicas": 3}})).await?;
+    gate.reached().await;
+    change(&fleet, json!({"tags": {"team": "a"}})).await?;
+    until_tagged(&fleet, 2, "a").await?;
+    assert_eq!(pending(&fleet).await?, 1, "the third Machine may not have them");
+    gate.open();
+    until_tagged(&fleet, 3, "a").await?;
+    until_complete(&fleet, 3).await?;
+    let check = || async {
+        ensure!(pending(&fleet).await? == 0);
+        Ok(())
+    };
+    fleet.eventually("nothing to be pending", check).await?;
+    stays_idle(&fleet).await?;
+    process.kill().await
+}
+
+/// MachineSets whose Machines may not have a change yet.
+async fn pending(fleet: &Fleet) -> Result<usize> {
+    let sets = fleet.sets().list(&ListParams::default()).await?.items;
+    let name = "machinist.dev/pending-changes";
+    Ok(sets.iter().filter(|set| set.annotations().contains_key(name)).count())
 }
 
 #[tokio::test(flavor = "multi_thread")]
