@@ -114,6 +114,10 @@ pub enum StrategyType {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RollingUpdate {
+    /// Stops a rollout whose new Machines do not work. Never by default.
+    pub abort: Option<Abort>,
+    /// Observes some new Machines before the others follow. None by default.
+    pub canary: Option<Canary>,
     /// How many Machines more than spec.replicas may exist: a number, or a percentage, rounded up. 1 by default.
     #[serde(default)]
     #[schemars(schema_with = "schema::int_or_percent")]
@@ -122,6 +126,33 @@ pub struct RollingUpdate {
     #[serde(default)]
     #[schemars(schema_with = "schema::int_or_percent")]
     pub max_unavailable: Option<serde_json::Value>,
+}
+
+/// New Machines that are observed before the others follow.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Canary {
+    /// How many new Machines come first: a number from 1, or a percentage of spec.replicas, rounded up. 1 by default.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::int_or_percent")]
+    pub replicas: Option<serde_json::Value>,
+    /// For how many seconds they must be available before the rollout goes on. 0 by default.
+    #[schemars(range(min = 0))]
+    pub soak_seconds: Option<i32>,
+}
+
+/// When a rollout is stopped until the template changes or it is resumed.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Abort {
+    /// How many new Machines must have failed, or not have been ready in time. 1 by default.
+    #[schemars(range(min = 1, max = 1000))]
+    pub failed_machines: Option<i32>,
+    /// For how many seconds a new Machine may be without a ready Node. 1200 by default.
+    #[schemars(range(min = 1))]
+    pub ready_timeout_seconds: Option<i32>,
 }
 
 /// Observed state of a MachineDeployment.

@@ -52,6 +52,18 @@ pub const LABEL_TEMPLATE_HASH: &str = "machinist.dev/template-hash";
 pub const ANNOTATION_HOT_FIELDS: &str = "machinist.dev/hot-fields";
 /// On a MachineSet of a MachineDeployment: fields of its template that changed and that Machines may not have yet.
 pub const ANNOTATION_PENDING_CHANGES: &str = "machinist.dev/pending-changes";
+/// On a MachineSet of a MachineDeployment: its canaries have been available for long enough, or all its Machines have
+/// been. `v1` and the time.
+pub const ANNOTATION_CANARY_PASSED: &str = "machinist.dev/canary-passed";
+/// On a MachineSet of a MachineDeployment: its Machines that failed or were not ready in time during a rollout, also
+/// those that are gone: `v1 name=Failed,name=NotReady`. Only grows.
+pub const ANNOTATION_FAILED_MACHINES: &str = "machinist.dev/failed-machines";
+/// On a MachineSet of a MachineDeployment: its rollout is stopped, and it creates no Machines. `v1` and the time;
+/// without it, the rollout goes on.
+pub const ANNOTATION_ROLLOUT_ABORTED: &str = "machinist.dev/rollout-aborted";
+/// On a MachineSet of a MachineDeployment whose template was put back: `v1` and the time. Machines that it had before
+/// are not new.
+pub const ANNOTATION_ROLLOUT_STARTED: &str = "machinist.dev/rollout-started";
 /// On a MachineSet: its MachineDeployment. cluster-autoscaler reads it.
 pub const LABEL_DEPLOYMENT_NAME: &str = "cluster.x-k8s.io/deployment-name";
 /// On a MachineDeployment and its MachineSets: the revision of the template, from 1. cluster-autoscaler reads it.

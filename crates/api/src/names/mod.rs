@@ -23,8 +23,10 @@ mod tests {
     fn own_names_are_under_machinist_dev() {
         for name in [
             ANNOTATION_ANNOTATED,
+            ANNOTATION_CANARY_PASSED,
             ANNOTATION_CREATION_TIMEOUT,
             ANNOTATION_DRAIN,
+            ANNOTATION_FAILED_MACHINES,
             ANNOTATION_FORCE_DELETION,
             ANNOTATION_HOLDER,
             ANNOTATION_HOT_FIELDS,
@@ -37,6 +39,8 @@ mod tests {
             ANNOTATION_RESTARTED_AT,
             ANNOTATION_ROLLOUT,
             ANNOTATION_SCALE_DOWN_DISABLED_BY,
+            ANNOTATION_ROLLOUT_ABORTED,
+            ANNOTATION_ROLLOUT_STARTED,
             FINALIZER_RECYCLER,
             LABEL_TEMPLATE_HASH,
             TAG_MACHINE_UID,

@@ -35,6 +35,10 @@ pub const REASON_NEW_SET_AVAILABLE: &str = "NewMachineSetAvailable";
 pub const REASON_NEW_SET_CREATED: &str = "NewMachineSetCreated";
 pub const REASON_SET_UPDATED: &str = "MachineSetUpdated";
 pub const REASON_DEADLINE_EXCEEDED: &str = "ProgressDeadlineExceeded";
+/// Of Progressing: the first new Machines are observed before the others follow.
+pub const REASON_CANARY_SOAKING: &str = "CanarySoaking";
+/// Of Progressing: too many new Machines failed, and the rollout is stopped.
+pub const REASON_ROLLOUT_ABORTED: &str = "RolloutAborted";
 pub const REASON_DEPLOYMENT_PAUSED: &str = "DeploymentPaused";
 
 pub const STATUS_TRUE: &str = "True";

@@ -39,6 +39,22 @@ pub struct DeploymentStrategy {
 pub struct RollingUpdate {
     pub max_surge: Option<IntOrText>,
     pub max_unavailable: Option<IntOrText>,
+    pub canary: Option<Canary>,
+    pub abort: Option<Abort>,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Canary {
+    pub replicas: Option<IntOrText>,
+    pub soak_seconds: Option<i64>,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Abort {
+    pub failed_machines: Option<i64>,
+    pub ready_timeout_seconds: Option<i64>,
 }
 
 #[derive(Debug, Default, Clone, Deserialize)]

@@ -30,7 +30,7 @@ pub use machine::{
     LifecycleHook, LifecycleHooks, Machine, MachineSpec, MachineStatus, NodeReference, ProviderSpec,
 };
 pub use machine_deployment::{
-    DeploymentStrategy, IntOrText, MachineDeployment, MachineDeploymentSpec,
+    Abort, Canary, DeploymentStrategy, IntOrText, MachineDeployment, MachineDeploymentSpec,
     MachineDeploymentStatus, Remediation, RollingUpdate,
 };
 pub use machine_set::{

@@ -5,13 +5,17 @@ mod nodes;
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt as _};
+use jiff::Timestamp;
 use machinist_api::names::{
-    ANNOTATION_CHANGE_CAUSE, ANNOTATION_DELETE_MACHINE, ANNOTATION_HOT_FIELDS,
-    ANNOTATION_PENDING_CHANGES, ANNOTATION_REVISION, LABEL_DEPLOYMENT_NAME, LABEL_TEMPLATE_HASH,
+    ANNOTATION_CANARY_PASSED, ANNOTATION_CHANGE_CAUSE, ANNOTATION_DELETE_MACHINE,
+    ANNOTATION_FAILED_MACHINES, ANNOTATION_HOT_FIELDS, ANNOTATION_PENDING_CHANGES,
+    ANNOTATION_REVISION, ANNOTATION_ROLLOUT_ABORTED, ANNOTATION_ROLLOUT_STARTED,
+    LABEL_DEPLOYMENT_NAME, LABEL_TEMPLATE_HASH,
 };
 use machinist_api::resource::MACHINE_DEPLOYMENTS;
 use machinist_api::wire;
 use machinist_domain::annotations::AnnotationChange;
+use machinist_domain::conditions;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use machinist_domain::pairs::Pairs;
@@ -24,7 +28,7 @@ use serde_json::{Map, Value, json};
 
 use super::MachineDeploymentController;
 use super::ownership::is_own;
-use super::plan::{Outcome, Plan, Resize};
+use super::plan::{Finding, Outcome, Plan, Resize};
 use super::snapshot::{MARK, Snapshot, View};
 use super::template;
 use crate::kinds::{Machine, MachineDeploymentSpec, MachineSet};
@@ -52,12 +56,22 @@ pub(super) async fn act(
         Plan::Create { name, hash, hot_fields, revision } => {
             executor.create(name, hash, hot_fields.as_deref(), *revision).await
         }
-        Plan::SetRevision { set, revision, .. } => {
-            let cause = view.deployment.change_cause.as_deref();
-            executor.number(&controller.sets, &set.meta, *revision, cause).await
+        Plan::SetRevision { set, revision, started, .. } => {
+            let mut change = numbered(*revision);
+            if let Some(cause) = view.deployment.change_cause.as_deref() {
+                change.want(ANNOTATION_CHANGE_CAUSE, None, cause);
+            }
+            if let Some(at) = started {
+                change.want(ANNOTATION_ROLLOUT_STARTED, None, &time(*at));
+            }
+            executor.annotate(&controller.sets, &set.meta, &change).await
+        }
+        Plan::Guard { set, finding, .. } => {
+            executor.annotate(&controller.sets, &set.meta, &found(finding)).await
         }
         Plan::AnnotateRevision(revision) => {
-            executor.number(&controller.deployments, &snapshot.meta, *revision, None).await
+            let change = numbered(*revision);
+            executor.annotate(&controller.deployments, &snapshot.meta, &change).await
         }
         Plan::PushDown { set, patch, .. } => executor.patch_set(set, patch.clone()).await,
         Plan::PushMachines(machines) => executor.push(machines).await,
@@ -209,19 +223,13 @@ impl Executor<'_> {
         name.map(|name| (LABEL_DEPLOYMENT_NAME.to_owned(), json!(name))).into_iter().collect()
     }
 
-    async fn number<K: Kind>(
+    async fn annotate<K: Kind>(
         &self,
         cache: &Cache<K>,
         meta: &Meta,
-        revision: i64,
-        cause: Option<&str>,
+        change: &AnnotationChange,
     ) -> Result<Outcome, Failure> {
-        let mut change = AnnotationChange::default();
-        change.want(ANNOTATION_REVISION, None, &revision.to_string());
-        if let Some(cause) = cause {
-            change.want(ANNOTATION_CHANGE_CAUSE, None, cause);
-        }
-        match self.writer.annotate(cache, meta, &change, self.plan).await {
+        match self.writer.annotate(cache, meta, change, self.plan).await {
             Ok(Written::LeftOut) => Ok(Outcome::DryRun),
             Ok(_) => Ok(Outcome::Executed),
             Err(error) if error.not_found() => Ok(Outcome::Outdated),
@@ -313,6 +321,31 @@ impl Executor<'_> {
         let Some(live) = same else { return Ok(Outcome::Outdated) };
         outcome(self.writer.delete_version(sets, &live.meta, self.plan).await)
     }
+}
+
+fn numbered(revision: i64) -> AnnotationChange {
+    let mut change = AnnotationChange::default();
+    change.want(ANNOTATION_REVISION, None, &revision.to_string());
+    change
+}
+
+fn found(finding: &Finding) -> AnnotationChange {
+    let mut change = AnnotationChange::default();
+    match finding {
+        Finding::CanaryPassed(at) => change.want(ANNOTATION_CANARY_PASSED, None, &time(*at)),
+        Finding::Failed(failed, aborted) => {
+            change.want(ANNOTATION_FAILED_MACHINES, None, &failed.to_text());
+            if let Some(at) = aborted {
+                change.want(ANNOTATION_ROLLOUT_ABORTED, None, &time(*at));
+            }
+        }
+    }
+    change
+}
+
+/// In whole seconds, as the times of objects.
+fn time(at: Timestamp) -> String {
+    format!("v1 {}", conditions::whole_seconds(at))
 }
 
 /// The deployment's selector, limited to the template.

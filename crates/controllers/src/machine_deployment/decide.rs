@@ -5,6 +5,7 @@
 //! sets. A repeated step changes nothing: the new set's name follows from the template, and sizes are written with the
 //! resourceVersion of the set.
 
+mod guard;
 mod nodes;
 mod push_down;
 mod scaling;
@@ -18,6 +19,7 @@ use machinist_api::names::{
 use machinist_api::wire::IntOrText;
 use machinist_domain::remediation::MaxInFlight;
 
+use self::guard::Guards;
 use self::scaling::{Fleet, Numbers, Step, Wait};
 use super::error::Refusal;
 use super::hot_fields::HotFields;
@@ -57,6 +59,7 @@ pub(super) struct Desired {
     surge: usize,
     pub(super) unavailable: usize,
     recreate: bool,
+    guards: Guards,
     /// Fields of the provider spec that are copied to living Machines.
     pub(super) hot: HotFields,
     pub(super) parts: Parts,
@@ -81,6 +84,7 @@ impl Desired {
         let replicas = usize::try_from(replicas).map_err(|_| Refusal::Replicas(replicas))?;
         let (recreate, surge, unavailable) = limits(spec, replicas)?;
         MaxInFlight::read(spec.remediation.max_in_flight.as_ref()).map_err(Refusal::MaxInFlight)?;
+        let guards = Guards::read(&spec.strategy.rolling_update, recreate)?;
         let invalid = |error: serde_json::Error| Refusal::Template(error.to_string());
         let new = set_of_template(view).map_err(invalid)?;
         let stored = new.and_then(|new| view.sets[new].set.state.hot_fields.as_deref());
@@ -93,7 +97,7 @@ impl Desired {
             return Err(Refusal::UndecodableSet(set.clone()));
         }
         let hash = template::hash(&parts.recipe);
-        Ok(Self { replicas, surge, unavailable, recreate, hot, parts, hash, new })
+        Ok(Self { replicas, surge, unavailable, recreate, guards, hot, parts, hash, new })
     }
 
     fn plan(&self, snapshot: &Snapshot, view: &View, now: Timestamp) -> Plan {
@@ -110,7 +114,9 @@ impl Desired {
                         None => Plan::AnnotateRevision(revision),
                         Some(set) => {
                             let rest = self.scale(view, now).rest();
-                            Plan::SetRevision { set, revision, rest }
+                            let again = set.state.revision != Some(revision);
+                            let started = again.then_some(now);
+                            Plan::SetRevision { set, revision, started, rest }
                         }
                     };
                 }
@@ -124,11 +130,18 @@ impl Desired {
             return plan;
         }
         let plan = self.scale(view, now);
+        if let Some(found) = self.new.and_then(|new| self.finding(view, new, now, plan.rest())) {
+            return found;
+        }
         match plan {
             Plan::NoOp(rest) => {
                 let new = self.new.filter(|_| !paused);
                 let push = new.and_then(|new| self.push_machines(view, new, rest));
-                let delete = || self.old_set(view).map(|set| Plan::Delete { set, rest });
+                // After an abort the template to go back to stays, also without Machines.
+                let delete = || {
+                    let set = self.old_set(view).filter(|_| rest != Reason::Aborted)?;
+                    Some(Plan::Delete { set, rest })
+                };
                 push.or_else(delete).unwrap_or(plan)
             }
             plan => plan,
@@ -156,6 +169,7 @@ impl Desired {
             unavailable: self.unavailable,
             paused: view.deployment.spec.paused,
             recreate: self.recreate,
+            guard: self.guard(view),
             doubtful: view.doubtful && !view.listed,
             new: self.new,
             sets: &sets,
@@ -174,6 +188,11 @@ impl Desired {
             Step::List => Plan::List,
             Step::Wait(Wait::Available(count)) => Plan::NoOp(Reason::Available(count)),
             Step::Wait(Wait::Gone) => Plan::NoOp(Reason::Gone),
+            Step::Wait(Wait::Canary) => {
+                let soak = self.new.and_then(|new| self.soak(view, new));
+                Plan::NoOp(soak.map_or(Reason::Gone, Reason::Canary))
+            }
+            Step::Wait(Wait::Aborted) => Plan::NoOp(Reason::Aborted),
             Step::Wait(Wait::Paused) => Plan::NoOp(Reason::Paused),
             Step::Done => Plan::NoOp(Reason::Complete),
         }
@@ -334,6 +353,7 @@ fn numbers(one: &SetView, view: &View, now: Timestamp) -> Numbers {
         markable: count(&|member| is_markable(member, view, now)),
         recovered: count(&|member| is_recovered(member, view, now)),
         deleting: one.set.meta.deleting,
+        aborted: one.set.state.guard.aborted,
         exact: view.listed,
     }
 }

@@ -40,6 +40,7 @@ pub const DECLARATION: Declaration = Declaration {
     ],
     events: &[
         EventReason::Adopted,
+        EventReason::CanaryPassed,
         EventReason::Create,
         EventReason::Delete,
         EventReason::FailedCreate,
@@ -48,6 +49,7 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::InvalidConfiguration,
         EventReason::ReconcileError,
         EventReason::Released,
+        EventReason::RolloutAborted,
         EventReason::Scaled,
         EventReason::Update,
     ],
@@ -125,6 +127,17 @@ const WRITES: &[Write] = &[
             "metadata.annotations[kubernetes.io/change-cause]",
         ],
         "The revision of the template, and the change cause of the MachineDeployment if it has one. Replaced.",
+    ),
+    Write::patch(
+        MACHINE_SETS,
+        &[
+            "metadata.annotations[machinist.dev/canary-passed]",
+            "metadata.annotations[machinist.dev/failed-machines]",
+            "metadata.annotations[machinist.dev/rollout-aborted]",
+            "metadata.annotations[machinist.dev/rollout-started]",
+        ],
+        "Of the MachineSet of the current template: what a guarded rollout found, and when a template was put back. \
+         Users remove `rollout-aborted` to resume a rollout.",
     ),
     Write::patch(
         MACHINE_SETS,

@@ -22,6 +22,10 @@ pub enum Refusal {
     Limit(&'static str, String),
     /// The value of `spec.remediation.maxInFlight`.
     MaxInFlight(String),
+    /// A field of a guarded rollout, and its value.
+    Guard(GuardField, String),
+    /// `canary` or `abort` with the strategy Recreate.
+    GuardedRecreate(&'static str),
     /// maxSurge and maxUnavailable are both zero, so no Machine could be replaced.
     NoRoom,
     /// `spec.template.spec` is no object.
@@ -29,6 +33,14 @@ pub enum Refusal {
     Overlap(ObjectKey),
     /// One of its MachineSets cannot be decoded.
     UndecodableSet(ObjectKey),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GuardField {
+    CanaryReplicas,
+    SoakSeconds,
+    FailedMachines,
+    ReadyTimeoutSeconds,
 }
 
 impl fmt::Display for Refusal {

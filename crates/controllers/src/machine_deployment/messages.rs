@@ -1,7 +1,9 @@
+use machinist_domain::conditions;
 use machinist_domain::texts;
 
-use super::error::Refusal;
-use super::plan::{Resize, set_name};
+use super::error::{GuardField, Refusal};
+use super::failed::FailedMachines;
+use super::plan::{Resize, Soak, set_name};
 use super::template::Change;
 
 const NAMES_SHOWN: usize = 5;
@@ -73,6 +75,53 @@ pub(super) fn machines(count: usize, kind: &str) -> String {
     format!("{count} {kind}Machine{}", if count == 1 { "" } else { "s" })
 }
 
+/// `1 new Machine failed or was not ready in time: web-a (NotReady)`, with the first names.
+pub(super) fn failed_machines(failed: &FailedMachines) -> String {
+    let was = if failed.len() == 1 { "was" } else { "were" };
+    let list: Vec<_> =
+        failed.iter().map(|(name, defect)| format!("{name} ({})", defect.as_str())).collect();
+    format!(
+        "{} failed or {was} not ready in time: {}",
+        machines(failed.len(), "new "),
+        names(list.iter().map(String::as_str))
+    )
+}
+
+/// Why a rollout is stopped, and what a user can do.
+pub(super) fn aborted(
+    deployment: &str,
+    failed: &FailedMachines,
+    cause: Option<&str>,
+    old: usize,
+) -> String {
+    let mut text = rollout_aborted(failed);
+    for part in [cause.map(shortened), (old > 0).then(|| kept(old))].into_iter().flatten() {
+        text.push_str("; ");
+        text.push_str(&part);
+    }
+    format!(
+        "{text}; {CORRECT_TEMPLATE} (machinist rollout undo {deployment}), or delete the failed Machines and run \
+         machinist rollout resume {deployment}"
+    )
+}
+
+fn kept(old: usize) -> String {
+    if old == 1 {
+        "the old Machine stays".to_owned()
+    } else {
+        format!("the {old} old Machines stay")
+    }
+}
+
+/// What the rollout waits for while canaries are observed.
+pub(super) fn soaks(soak: Soak) -> String {
+    let Soak { canaries, seconds, ends } = soak;
+    let canaries =
+        if canaries == 1 { "1 canary".to_owned() } else { format!("{canaries} canaries") };
+    let until = ends.map(|at| format!(", which ends at {}", conditions::whole_seconds(at)));
+    format!("{canaries} must be available for {seconds}s{}", until.unwrap_or_default())
+}
+
 fn shortened(message: &str) -> String {
     message.chars().take(MESSAGE_LENGTH).collect()
 }
@@ -106,6 +155,9 @@ texts! {
         "MachineSet {set}: {}", shortened(message);
     pub(super) fn created(set: &str, revision: i64) = "Created MachineSet {set} of revision {revision}";
     pub(super) fn scaled(set: &str, from: usize, to: usize) = "Scaled MachineSet {set} from {from} to {to}";
+    pub(super) fn canary_passed(set: &str) =
+        "The canaries of MachineSet {set} have been available for long enough; the rollout goes on";
+    pub(super) fn rollout_aborted(failed: &FailedMachines) = "Rollout aborted: {}", failed_machines(failed);
     pub(super) fn deleted(set: &str) = "Deleted old MachineSet {set}";
     pub(super) fn adopted(sets: &str) = "Adopted {sets}: labels match the selector";
     pub(super) fn released(sets: &str) = "Released {sets}: labels no longer match the selector";
@@ -149,6 +201,20 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
         Refusal::MaxInFlight(value) => format!(
             "spec.remediation.maxInFlight must be a number from 0 or a percentage such as 25% (got {value:?})"
         ),
+        Refusal::Guard(field, value) => {
+            let (field, valid) = match field {
+                GuardField::CanaryReplicas => {
+                    ("canary.replicas", "a number from 1 or a percentage from 1% to 100%")
+                }
+                GuardField::SoakSeconds => ("canary.soakSeconds", "a number from 0"),
+                GuardField::FailedMachines => ("abort.failedMachines", "a number from 1 to 1000"),
+                GuardField::ReadyTimeoutSeconds => ("abort.readyTimeoutSeconds", "a number from 1"),
+            };
+            format!("spec.strategy.rollingUpdate.{field} must be {valid} (got {value})")
+        }
+        Refusal::GuardedRecreate(name) => format!(
+            "spec.strategy.rollingUpdate.{name} needs the strategy type RollingUpdate (got Recreate)"
+        ),
         Refusal::NoRoom => {
             "spec.strategy.rollingUpdate: maxSurge and maxUnavailable must not both be 0 \
              (no Machine could be replaced)"
@@ -168,13 +234,15 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
 #[cfg(test)]
 mod tests {
     use machinist_api::names::{
-        ERROR_INVALID_CONFIGURATION, REASON_DEADLINE_EXCEEDED, REASON_DEPLOYMENT_PAUSED,
-        REASON_MINIMUM_AVAILABLE, REASON_NEW_SET_AVAILABLE, REASON_SET_UPDATED,
+        ERROR_INVALID_CONFIGURATION, REASON_CANARY_SOAKING, REASON_DEADLINE_EXCEEDED,
+        REASON_DEPLOYMENT_PAUSED, REASON_MINIMUM_AVAILABLE, REASON_NEW_SET_AVAILABLE,
+        REASON_ROLLOUT_ABORTED, REASON_SET_UPDATED,
     };
     use machinist_domain::key::ObjectKey;
     use machinist_domain::message_table::message_table;
     use machinist_domain::report::EventReason;
 
+    use super::super::failed::Defect;
     use super::*;
 
     const NORMAL: &str = "Event Normal";
@@ -201,7 +269,22 @@ mod tests {
         let text = rollout(counts, Some(&waits), &one);
         let cause = waits_failed(&waits_available(2), set, "2 of 2 Machines failed: no capacity");
         let blocked = format!("{cause}; {}; {CORRECT_TEMPLATE}", old_stay(1));
+        let mut failed = FailedMachines::default();
+        failed.add("web-bcdfghjklm-x2f4k", Defect::NotReady);
+        let one_failed = aborted("web", &failed, None, 1);
+        failed.add("web-bcdfghjklm-9q7zt", Defect::Failed);
+        let stopped = aborted("web", &failed, Some("1 of 2 Machines failed: no capacity"), 3);
+        let ends = "2026-06-01T12:10:00Z".parse().ok();
+        let soak = soaks(Soak { canaries: 1, seconds: 600, ends });
+        let many_soak = soaks(Soak { canaries: 3, seconds: 600, ends: None });
+        let (aborts, is_false) = (REASON_ROLLOUT_ABORTED, "condition Progressing=False");
         let mut rows = vec![
+            (progress, REASON_CANARY_SOAKING, rollout(counts, Some(&soak), &one)),
+            (progress, REASON_CANARY_SOAKING, rollout(counts, Some(&many_soak), "")),
+            (is_false, aborts, one_failed),
+            (is_false, aborts, stopped),
+            (NORMAL, EventReason::CanaryPassed.as_str(), canary_passed(set)),
+            ("Event Warning", EventReason::RolloutAborted.as_str(), rollout_aborted(&failed)),
             (progress, REASON_SET_UPDATED, rollout(counts, None, &many)),
             (progress, REASON_SET_UPDATED, rollout(counts, Some(WAITS_GONE), &one)),
             (
@@ -256,6 +339,11 @@ mod tests {
             Refusal::Strategy("InPlaceUpdate".to_owned()),
             Refusal::Limit("maxSurge", "lots".to_owned()),
             Refusal::MaxInFlight("lots".to_owned()),
+            Refusal::Guard(GuardField::CanaryReplicas, "0%".to_owned()),
+            Refusal::Guard(GuardField::SoakSeconds, "-1".to_owned()),
+            Refusal::Guard(GuardField::FailedMachines, "0".to_owned()),
+            Refusal::Guard(GuardField::ReadyTimeoutSeconds, "0".to_owned()),
+            Refusal::GuardedRecreate("canary"),
             Refusal::NoRoom,
             Refusal::Template("invalid type: string \"x\", expected a map".to_owned()),
             Refusal::Overlap(key.clone()),

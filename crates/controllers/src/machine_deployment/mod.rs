@@ -11,6 +11,7 @@ mod declaration;
 mod error;
 #[cfg(test)]
 mod exploration;
+mod failed;
 mod hot_fields;
 mod memory;
 mod messages;

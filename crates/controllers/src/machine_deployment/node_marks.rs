@@ -2,7 +2,8 @@
 //!
 //! The annotation by which cluster-autoscaler keeps the Node ([`scale_down`]), and a taint by which new pods prefer
 //! other Nodes. `machinist.dev/rollout` records the deployment and whether the taint is ours, in the patch that writes
-//! them. So what others set stays, what others remove is not set again, and a Node has two writes per rollout.
+//! them. So what others set stays, what others remove is not set again, and a Node has two writes per rollout, or three
+//! with canaries.
 
 use std::fmt;
 use std::sync::Arc;

@@ -14,9 +14,9 @@ use machinist_runtime::cluster::ApiError;
 
 use super::MachineDeploymentController;
 use super::hot_fields::HotFields;
-use super::snapshot::{Member, Missing, NodesView, ReadySince, SetView, Snapshot, View};
+use super::snapshot::{Member, Missing, NodesView, SetView, Snapshot, View};
 use super::template;
-use crate::kinds::{Machine, MachineDeployment, MachineSet};
+use crate::kinds::{Machine, MachineDeployment, MachineSet, Readiness, Ready};
 use crate::machine_set::ordinals;
 use crate::owner_references::{orphans_of, owner_of};
 
@@ -134,8 +134,11 @@ async fn set_view(
             continue;
         }
         let machine = entry.known().map(Arc::clone);
-        let ready = machine.as_deref().and_then(|machine| ready(controller, machine));
-        members.push(Member { key, machine, ready });
+        let readiness = machine.as_deref().and_then(|machine| readiness(controller, machine));
+        let ready = readiness.as_ref().filter(|one| one.status == Ready::Yes).map(|one| one.since);
+        let unready_since = readiness.filter(|one| one.status != Ready::Yes);
+        let unready_since = unready_since.and_then(|one| one.since);
+        members.push(Member { key, machine, ready, unready_since });
     }
     let is_member = |key: &&ObjectKey| members.iter().any(|member| member.key == **key);
     let open = open.iter().filter(|key| !is_member(key)).count();
@@ -143,10 +146,9 @@ async fn set_view(
     Ok(SetView { set, members, leaving, open, late })
 }
 
-/// Since when the Machine's Node has been ready, if it is.
-fn ready(controller: &MachineDeploymentController, machine: &Machine) -> Option<ReadySince> {
-    let node = nodes::of_machine(controller, machine)?;
-    node.is_ready().then_some(node.readiness.since)
+/// Whether the Machine's Node is ready, and since when.
+fn readiness(controller: &MachineDeploymentController, machine: &Machine) -> Option<Readiness> {
+    Some(nodes::of_machine(controller, machine)?.readiness.clone())
 }
 
 /// The first Machine that is being deleted and whose drain goes on, as its condition says.

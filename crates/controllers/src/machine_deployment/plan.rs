@@ -1,10 +1,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use machinist_domain::retry::Failure;
 use serde_json::Value;
 
 use super::error::Refusal;
+use super::failed::FailedMachines;
 use super::messages;
 use super::template::Change;
 use crate::kinds::{Machine, MachineSet, Node};
@@ -31,6 +33,14 @@ pub enum Plan {
     SetRevision {
         set: Arc<MachineSet>,
         revision: i64,
+        /// The set had a rollout before, and this one begins now.
+        started: Option<Timestamp>,
+        rest: Option<Reason>,
+    },
+    /// Store on the set of the current template what a guarded rollout found, before it goes on or stops.
+    Guard {
+        set: Arc<MachineSet>,
+        finding: Finding,
         rest: Option<Reason>,
     },
     /// Store it on the deployment.
@@ -87,6 +97,24 @@ pub struct Resize {
     pub all_seen: bool,
 }
 
+/// What a guarded rollout stores.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finding {
+    /// When the canaries had been available for long enough.
+    CanaryPassed(Timestamp),
+    /// All new Machines that failed, and when the rollout is aborted, if it is.
+    Failed(FailedMachines, Option<Timestamp>),
+}
+
+/// The state of the canaries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Soak {
+    pub canaries: usize,
+    pub seconds: i64,
+    /// When it ends, if they stay available. `None` if some are missing.
+    pub ends: Option<Timestamp>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     Complete,
@@ -95,6 +123,10 @@ pub enum Reason {
     /// Machines must be gone, or their deletion seen.
     Gone,
     Paused,
+    /// Canaries are observed.
+    Canary(Soak),
+    /// The rollout was stopped because of new Machines that do not work.
+    Aborted,
     /// Garbage collection deletes its MachineSets.
     Deleting,
     /// The set of the current template is being deleted; another one gets its name afterwards.
@@ -111,6 +143,7 @@ impl Plan {
             | Self::Delete { rest: reason, .. } => Some(*reason),
             Self::Claim { rest, .. }
             | Self::SetRevision { rest, .. }
+            | Self::Guard { rest, .. }
             | Self::MarkNodes { rest, .. } => *rest,
             _ => None,
         }
@@ -127,6 +160,8 @@ impl fmt::Display for Plan {
             }
             Self::NoOp(Reason::Gone) => f.write_str("no-op: waiting for Machines to be gone"),
             Self::NoOp(Reason::Paused) => f.write_str("no-op: paused"),
+            Self::NoOp(Reason::Canary(soak)) => write!(f, "no-op: {}", messages::soaks(*soak)),
+            Self::NoOp(Reason::Aborted) => f.write_str("no-op: the rollout is aborted"),
             Self::NoOp(Reason::Deleting) => f.write_str("no-op: being deleted"),
             Self::NoOp(Reason::SetDeleting) => {
                 f.write_str("no-op: waiting for the MachineSet of the same name to be gone")
@@ -145,6 +180,13 @@ impl fmt::Display for Plan {
             }
             Self::SetRevision { set, revision, .. } => {
                 write!(f, "set revision {revision} on MachineSet {}", set_name(set))
+            }
+            Self::Guard { set, finding: Finding::CanaryPassed(_), .. } => {
+                write!(f, "store that the canaries of MachineSet {} passed", set_name(set))
+            }
+            Self::Guard { set, finding: Finding::Failed(failed, aborted), .. } => {
+                let stop = if aborted.is_some() { ", and stop the rollout" } else { "" };
+                write!(f, "store on MachineSet {} that {failed}{stop}", set_name(set))
             }
             Self::AnnotateRevision(revision) => write!(f, "set revision {revision}"),
             Self::PushDown { set, .. } => write!(f, "update MachineSet {}", set_name(set)),

@@ -12,7 +12,7 @@ use machinist_domain::retry::{Failure, Retry};
 use self::status::{Status, Trouble};
 use super::decide::{Desired, is_available, min_ready};
 use super::messages;
-use super::plan::{Outcome, Plan, Reason, set_name};
+use super::plan::{Finding, Outcome, Plan, Reason, set_name};
 use super::snapshot::{Snapshot, View};
 
 /// Added to the time of availability, because a Machine is available only *after* `minReadySeconds`.
@@ -96,6 +96,9 @@ fn executed(
                 Plan::NoOp(_) => ReconcileResult::Waiting,
                 _ => ReconcileResult::Changed,
             };
+            // What was decided before that time is decided again.
+            let guard = desired.guard_requeue(view).filter(|_| result != ReconcileResult::Changed);
+            let guard = guard.and_then(|at| until(at.max(now), now));
             let (patch, deadline) = status.patch(Trouble::None);
             let retry = match plan {
                 // A list that finds nothing new requeues nothing, nor does a Node that is gone.
@@ -103,8 +106,8 @@ fn executed(
                     Some(Duration::from_millis(1))
                 }
                 _ => {
-                    let again =
-                        [next_available(view, now), deadline, late(view), nodes::again(view)];
+                    let nodes = nodes::again(view);
+                    let again = [next_available(view, now), deadline, late(view), nodes, guard];
                     again.into_iter().flatten().min()
                 }
             };
@@ -135,7 +138,9 @@ fn failed(status: &Status<'_>, failure: &Failure) -> Report {
 fn events(plan: &Plan) -> Vec<EventNote> {
     let note = |reason, action, text: String| EventNote::normal(reason, action, text);
     match plan {
+        // A failed Machine that is tolerated has Events of its own.
         Plan::NoOp(_)
+        | Plan::Guard { finding: Finding::Failed(_, None), .. }
         | Plan::Refuse(_)
         | Plan::SetRevision { .. }
         | Plan::AnnotateRevision(_)
@@ -145,6 +150,14 @@ fn events(plan: &Plan) -> Vec<EventNote> {
         | Plan::PushMachines(_)
         | Plan::PushDone { .. }
         | Plan::List => Vec::new(),
+        Plan::Guard { set, finding: Finding::CanaryPassed(_), .. } => {
+            let text = messages::canary_passed(set_name(set));
+            vec![note(EventReason::CanaryPassed, "Rollout", text)]
+        }
+        Plan::Guard { finding: Finding::Failed(failed, Some(_)), .. } => {
+            let text = messages::rollout_aborted(failed);
+            vec![EventNote::warning(EventReason::RolloutAborted, "Rollout", text)]
+        }
         Plan::Claim { adopt, release, .. } => {
             let adopted = messages::names(adopt.iter().map(set_name));
             let released = messages::names(release.iter().map(set_name));
@@ -188,7 +201,12 @@ fn next_available(view: &View, now: Timestamp) -> Option<Duration> {
     let members = view.sets.iter().flat_map(|one| &one.members);
     let waiting = members.filter(|member| !is_available(member, view, now));
     let next = waiting.filter_map(|member| member.available_at(min_ready(view))).min()?;
-    now.duration_until(next).checked_add(A_MOMENT)?.try_into().ok()
+    until(next, now)
+}
+
+/// Until a moment after that time.
+fn until(at: Timestamp, now: Timestamp) -> Option<Duration> {
+    now.duration_until(at).checked_add(A_MOMENT)?.try_into().ok()
 }
 
 fn warning(reason: EventReason, text: &str) -> EventNote {

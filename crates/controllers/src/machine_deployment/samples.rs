@@ -110,6 +110,7 @@ pub(super) fn member(name: &str, ready: Option<u64>, patch: &Value) -> Member {
         key: machine.meta.key.clone(),
         machine: Some(machine),
         ready: ready.map(|seconds| Some(now() - Duration::from_secs(seconds))),
+        unready_since: None,
     }
 }
 

@@ -98,6 +98,8 @@ pub struct Member {
     pub machine: Option<Arc<Machine>>,
     /// Since when its Node has been ready; `None` if it is not.
     pub ready: Option<ReadySince>,
+    /// Since when its Node has not been ready; `None` without one.
+    pub unready_since: Option<Timestamp>,
 }
 
 /// `None` if the Node's condition has no time.

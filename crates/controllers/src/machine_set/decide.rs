@@ -40,7 +40,8 @@ pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     if !view.orphans.is_empty() || !view.unselected.is_empty() {
         return Plan::Claim { adopt: view.orphans.clone(), release: view.unselected.clone() };
     }
-    if let Some(plan) = scale_up(view, desired) {
+    let aborted = view.set.guard.aborted;
+    if !aborted && let Some(plan) = scale_up(view, desired) {
         return plan;
     }
     // Nothing may be created with this window: all its Machines exist, or too many are counted. Open ordinals are given
@@ -52,7 +53,12 @@ pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
             InFlight::Unlisted => Plan::List,
         };
     }
-    scale_down(view, desired, now)
+    match scale_down(view, desired, now) {
+        Plan::NoOp(Reason::Settled) if aborted && view.members.len() < desired.replicas => {
+            Plan::NoOp(Reason::Aborted)
+        }
+        plan => plan,
+    }
 }
 
 /// The valid spec, with the stored window.

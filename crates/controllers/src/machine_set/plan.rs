@@ -40,6 +40,8 @@ pub enum Plan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     Settled,
+    /// Its deployment has aborted the rollout of its template: missing Machines are not created.
+    Aborted,
     /// Nothing is left to create, but the API server may still execute a create that was not answered, for this time.
     InFlight(Duration),
     /// There are too many Machines, but none that can be decoded, and those are never deleted.
@@ -63,6 +65,9 @@ impl fmt::Display for Plan {
         };
         match self {
             Self::NoOp(Reason::Settled) => f.write_str("no-op: all Machines exist"),
+            Self::NoOp(Reason::Aborted) => {
+                f.write_str("no-op: the rollout is aborted, so no Machines are created")
+            }
             Self::NoOp(Reason::InFlight(_)) => {
                 f.write_str("no-op: a create without an answer may still be executed")
             }

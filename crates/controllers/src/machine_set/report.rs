@@ -184,7 +184,7 @@ impl ReportBuilder<'_> {
 
     fn no_op(&self, reason: Reason) -> Report {
         match reason {
-            Reason::Settled => {
+            Reason::Settled | Reason::Aborted => {
                 let status = self.status_without_failure(Changes::default());
                 Report {
                     status,

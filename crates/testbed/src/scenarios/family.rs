@@ -9,10 +9,22 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
+use machinist_api::names::{
+    ANNOTATION_CANARY_PASSED, ANNOTATION_FAILED_MACHINES, ANNOTATION_ROLLOUT_ABORTED,
+    ANNOTATION_ROLLOUT_STARTED,
+};
 use serde_json::{Value, json};
 
 use crate::World;
 use crate::crash::{Milestone, normalise};
+
+/// Annotations of MachineSets with times and names.
+const OF_RUN: [&str; 4] = [
+    ANNOTATION_CANARY_PASSED,
+    ANNOTATION_FAILED_MACHINES,
+    ANNOTATION_ROLLOUT_ABORTED,
+    ANNOTATION_ROLLOUT_STARTED,
+];
 
 /// An instance as the cloud knows it.
 pub(super) struct Body {
@@ -111,6 +123,11 @@ async fn families(
 /// Ordinals that a crash burned are gone for good, which is how they work.
 fn plain_set(mut set: Value, known: &[(String, String)]) -> Value {
     without_annotation(&mut set, machinist_api::names::ANNOTATION_ORDINALS);
+    for name in OF_RUN {
+        if let Some(value) = set["metadata"]["annotations"].get_mut(name) {
+            *value = "<stored>".into();
+        }
+    }
     normalise::one(&set, known)
 }
 

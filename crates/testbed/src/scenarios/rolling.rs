@@ -1,12 +1,13 @@
-//! "Create a MachineDeployment of 4, change its template, then a label": a rolling update with one Machine more than
-//! wanted, and a change of living Machines. An observer records how many Machines there are and how many are ready
-//! during the update.
+//! "Create a MachineDeployment of 4, change its template, then a label": a rolling update with a canary and one Machine
+//! more than wanted, and a change of living Machines. An observer records how many Machines there are and how many are
+//! ready during the update. In between, a template that does not work aborts the rollout, and the one before is put
+//! back.
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::{DynamicObject, ListParams};
-use machinist_api::names::ANNOTATION_ROLLOUT;
+use machinist_api::names::{ANNOTATION_CANARY_PASSED, ANNOTATION_ROLLOUT};
 use serde_json::{Map, Value, json};
 
 use super::{family, machines, scaling};
@@ -36,7 +37,10 @@ impl Scenario for Rolling {
         let spec = json!({
             "replicas": SIZE,
             "selector": {"matchLabels": {"app": WEB}},
-            "strategy": {"rollingUpdate": {"maxSurge": SURGE, "maxUnavailable": 0}},
+            "strategy": {"rollingUpdate": {
+                "maxSurge": SURGE, "maxUnavailable": 0,
+                "canary": {"soakSeconds": 1}, "abort": {"failedMachines": 1},
+            }},
             "template": template("sim.small"),
         });
         world.create_machine_deployment(WEB, json!({}), spec).await?;
@@ -51,12 +55,20 @@ impl Scenario for Rolling {
         ensure!(kept, "there were {most} machines, and at one time {fewest_ready} were ready");
         world.milestone("2: all are replaced", || state(world)).await?;
 
+        let broken = json!({"spec": {"providerSpec": {"value": {"bootSeconds": "soon"}}}});
+        world.patch_deployment(WEB, json!({"spec": {"template": broken}})).await?;
+        let aborted = |web: &DynamicObject| condition(web, "Progressing") == "False/RolloutAborted";
+        world.until_deployment(WEB, "the rollout is aborted", aborted).await?;
+        world.patch_deployment(WEB, json!({"spec": {"template": template("sim.medium")}})).await?;
+        settles(world, NEW).await?;
+        world.milestone("3: the template is put back", || state(world)).await?;
+
         let label = json!({"labels": {machines::LABEL: "silver"}});
         let patch = json!({"spec": {"template": {"spec": {"metadata": label}}}});
         world.patch_deployment(WEB, patch).await?;
         world.eventually("all machines to have the label", || is_labelled(world)).await?;
         settles(world, NEW).await?;
-        world.milestone("3: all have another label", || state(world)).await
+        world.milestone("4: all have another label", || state(world)).await
     }
 
     async fn end_state(&self, world: &World) -> Result<Value> {
@@ -127,8 +139,10 @@ fn class(name: &str) -> &'static str {
         WEB => "deployment",
         OLD => "old set",
         NEW => "new set",
+        _ if name.starts_with("web-") && name.matches('-').count() == 1 => "broken set",
         _ if name.starts_with(OLD) => "old machine",
         _ if name.starts_with(NEW) => "new machine",
+        _ if name.starts_with("web-") => "broken machine",
         _ => "other",
     }
 }
@@ -211,7 +225,9 @@ async fn is_settled(world: &World, set: &str) -> Result<()> {
         owned && phase(machine) == "Running" && is_alive(machine)
     };
     ensure!(all.len() == SIZE && all.iter().all(is_new), "there are {names:?}");
-    let status = world.sets().get(set).await?.data["status"].clone();
+    let owner = world.sets().get(set).await?;
+    ensure!(owner.annotations().contains_key(ANNOTATION_CANARY_PASSED), "{set} has not passed");
+    let status = owner.data["status"].clone();
     ensure!(status["readyReplicas"] == json!(SIZE), "the status of {set} is {status}");
     let cloud = scaling::cloud(world)?;
     machines::ensure_linked(world, &scaling::instances(cloud), SIZE).await?;

@@ -1,14 +1,16 @@
 //! What the MachineSet controller reads of a MachineSet. An invalid value (a selector that matches everything, an
 //! unknown delete policy) is stored as an error, for the controller to report.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::names::{
-    ANNOTATION_CHANGE_CAUSE, ANNOTATION_HOT_FIELDS, ANNOTATION_ORDINALS,
-    ANNOTATION_PENDING_CHANGES, ANNOTATION_REVISION, DELETE_POLICY_NEWEST, DELETE_POLICY_OLDEST,
-    DELETE_POLICY_RANDOM,
+    ANNOTATION_CANARY_PASSED, ANNOTATION_CHANGE_CAUSE, ANNOTATION_FAILED_MACHINES,
+    ANNOTATION_HOT_FIELDS, ANNOTATION_ORDINALS, ANNOTATION_PENDING_CHANGES, ANNOTATION_REVISION,
+    ANNOTATION_ROLLOUT_ABORTED, ANNOTATION_ROLLOUT_STARTED, DELETE_POLICY_NEWEST,
+    DELETE_POLICY_OLDEST, DELETE_POLICY_RANDOM,
 };
 use machinist_api::wire;
 use machinist_domain::conditions::{self, Condition};
@@ -47,10 +49,34 @@ pub struct MachineSetState {
     pub hot_fields: Option<Arc<str>>,
     /// The fields of the template that changed and that its Machines may not have yet.
     pub pending_changes: Option<Arc<str>>,
+    pub guard: GuardMarks,
     pub spec: MachineSetSpec,
     /// The annotation `machinist.dev/ordinals`: ordinals whose Machines may be in creation.
     pub window: Result<Window, WindowError>,
     pub status: MachineSetStatus,
+}
+
+/// What is stored of a guarded rollout.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GuardMarks {
+    pub canary_passed: bool,
+    /// The Machines that failed, as stored.
+    pub failed: Option<Arc<str>>,
+    pub aborted: bool,
+    /// Machines that were created before are not of this rollout.
+    pub started: Option<Timestamp>,
+}
+
+impl GuardMarks {
+    fn read(annotations: &BTreeMap<String, String>) -> Self {
+        let started = annotations.get(ANNOTATION_ROLLOUT_STARTED);
+        Self {
+            canary_passed: annotations.contains_key(ANNOTATION_CANARY_PASSED),
+            failed: annotations.get(ANNOTATION_FAILED_MACHINES).map(name),
+            aborted: annotations.contains_key(ANNOTATION_ROLLOUT_ABORTED),
+            started: started.and_then(|text| text.strip_prefix("v1 ")?.parse().ok()),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,6 +154,7 @@ impl State for Arc<MachineSetState> {
             change_cause: metadata.annotations.get(ANNOTATION_CHANGE_CAUSE).map(name),
             hot_fields: metadata.annotations.get(ANNOTATION_HOT_FIELDS).map(name),
             pending_changes: metadata.annotations.get(ANNOTATION_PENDING_CHANGES).map(name),
+            guard: GuardMarks::read(&metadata.annotations),
             spec: MachineSetSpec {
                 replicas: spec.replicas,
                 selector: Selector::read(&spec.selector),

@@ -9,6 +9,7 @@ use machinist_domain::key::ObjectKey;
 use super::super::node_marks::{self, Marks};
 use super::super::plan::{NodePatch, Plan, Reason};
 use super::super::snapshot::View;
+use super::scaling::Guard;
 use super::{Desired, numbers};
 use crate::kinds::Node;
 
@@ -21,8 +22,10 @@ impl Desired {
             return None;
         }
         let rolls = self.marks_nodes(view, now);
+        let replaces = rolls && self.guard(view) == Guard::None;
         let members = view.nodes.members.iter().map(|(set, node)| {
-            let prefer_no_schedule = rolls && self.new != Some(*set);
+            // While new Machines are observed, they are not to get all new pods.
+            let prefer_no_schedule = replaces && self.new != Some(*set);
             (node, Marks { scale_down_disabled: rolls, prefer_no_schedule })
         });
         let strays = view.nodes.strays.iter().map(|node| (node, Marks::default()));
@@ -31,14 +34,15 @@ impl Desired {
         (!nodes.is_empty()).then(|| Plan::MarkNodes { nodes, rest: rest() })
     }
 
-    /// A paused rollout has no marks: nothing is replaced next, and cluster-autoscaler may scale down. With Recreate
-    /// all old Machines go at once.
+    /// A rollout that is paused or aborted has no marks: nothing is replaced next, and cluster-autoscaler may scale
+    /// down. With Recreate all old Machines go at once.
     fn marks_nodes(&self, view: &View, now: Timestamp) -> bool {
         let spec = &view.deployment.spec;
         let old = view.sets.iter().enumerate().filter(|(at, _)| Some(*at) != self.new);
         let has_old = || old.map(|(_, one)| numbers(one, view, now)).any(|one| one.count() > 0);
+        let stops = spec.paused || self.guard(view) == Guard::Aborted;
         let wanted = spec.strategy.mark_nodes.unwrap_or(true);
-        wanted && !spec.paused && !self.recreate && self.new.is_some() && has_old()
+        wanted && !stops && !self.recreate && self.new.is_some() && has_old()
     }
 }
 

@@ -6,7 +6,10 @@
 //! neither `replicas + maxSurge` nor `replicas − maxUnavailable` depends on how late the watches are.
 //! Not here: which set is the new one, and what is written.
 
+mod guarded;
 mod targeted;
+
+pub(super) use self::guarded::Guard;
 
 /// One set. Sets are in the order of their age.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,6 +39,8 @@ pub(super) struct Numbers {
     pub(super) recovered: usize,
     /// The set itself is being deleted; it is not scaled.
     pub(super) deleting: bool,
+    /// The rollout of its template was aborted: it creates no Machines.
+    pub(super) aborted: bool,
     /// The Machines were listed live in this state of the set, so there are no others.
     pub(super) exact: bool,
 }
@@ -48,6 +53,7 @@ pub(super) struct Fleet<'a> {
     pub(super) unavailable: usize,
     pub(super) paused: bool,
     pub(super) recreate: bool,
+    pub(super) guard: Guard,
     /// Machines of a set that was scaled down may not be in the view.
     pub(super) doubtful: bool,
     /// The set of the current template.
@@ -76,6 +82,9 @@ pub(super) enum Wait {
     /// Machines must be gone.
     Gone,
     Paused,
+    /// Canaries must be available for long enough.
+    Canary,
+    Aborted,
 }
 
 impl Numbers {
@@ -121,6 +130,8 @@ impl Fleet<'_> {
         let step = match self.new {
             _ if self.paused => self.paused(),
             None => None,
+            // It must not delete what works, either.
+            Some(new) if self.guard == Guard::Aborted => self.roll(new),
             Some(new) if self.recreate => self.recreate(new),
             Some(new) => self.roll(new),
         };
@@ -168,7 +179,8 @@ impl Fleet<'_> {
                 self.lower(new, excess, self.spare())
             })
             .or_else(|| self.unmark(new))
-            .or_else(|| self.raise(new, self.replicas.saturating_sub(self.sets[new].desired)))
+            .or_else(|| self.raise(new, self.most_new().saturating_sub(self.sets[new].desired)))
+            .or_else(|| self.raise_old(new))
             .or_else(|| self.marked_new(new))
             .or_else(|| self.replace(new))
     }
@@ -190,6 +202,7 @@ impl Fleet<'_> {
     fn replace(&self, new: usize) -> Option<Step> {
         let unavailable = self.missing(new);
         let budget = self.wanted().saturating_sub(self.minimum()).saturating_sub(unavailable);
+        let budget = budget.min(self.replaceable(new));
         let unhealthy = self.active_old().find_map(|set| {
             let numbers = &self.sets[set];
             let unhealthy = numbers.desired.saturating_sub(numbers.sure(numbers.desired));
@@ -224,14 +237,16 @@ impl Fleet<'_> {
     fn paused(&self) -> Option<Step> {
         let active: Vec<_> = (0..self.sets.len()).filter(|set| self.is_active(*set)).collect();
         let most = if active.len() > 1 { self.limit() } else { self.replicas };
-        let newest = active
-            .last()
-            .copied()
-            .or_else(|| (0..self.sets.len()).rev().find(|set| !self.sets[*set].deleting));
+        let works = |set: &usize| !self.sets[*set].deleting && !self.sets[*set].aborted;
+        let newest = active.iter().rev().copied().find(works);
+        let newest = newest.or_else(|| (0..self.sets.len()).rev().find(works));
         let grows = self.new.filter(|new| active.contains(new) || active.is_empty()).or(newest);
-        self.shrink(most).or_else(|| {
-            let more = self.replicas.saturating_sub(self.wanted());
-            grows.and_then(|set| self.raise(set, more))
+        self.shrink(most).or_else(|| match self.new {
+            Some(new) if self.guard != Guard::None => self.raise_old(new),
+            _ => {
+                let more = self.replicas.saturating_sub(self.wanted());
+                grows.and_then(|set| self.raise(set, more))
+            }
         })
     }
 
@@ -283,8 +298,8 @@ impl Fleet<'_> {
         }
     }
 
-    /// Scales down to `most` Machines: marked ones first, then in proportion to the sizes of the sets as far as
-    /// availability permits.
+    /// Scales down to `most` Machines: marked ones first, then in proportion to the sizes of the sets (unless the
+    /// rollout is guarded) as far as availability permits.
     fn shrink(&self, most: usize) -> Option<Step> {
         let wanted = self.wanted();
         let excess = wanted.checked_sub(most).filter(|excess| *excess > 0)?;
@@ -300,7 +315,7 @@ impl Fleet<'_> {
         }
         let mut spare = self.spare();
         let mut sizes = Vec::new();
-        for (set, target) in self.shares(most, wanted) {
+        for (set, target) in self.guarded_shares(most, wanted) {
             let numbers = &self.sets[set];
             let fewer = numbers.desired - target;
             if fewer > 0
@@ -323,16 +338,16 @@ impl Fleet<'_> {
             .find_map(|set| self.lower(set, excess, spare))
     }
 
-    /// The share of each active set in `most`; what rounding leaves goes to the largest remainders.
-    fn shares(&self, most: usize, wanted: usize) -> Vec<(usize, usize)> {
-        let active = (0..self.sets.len()).filter(|set| self.is_active(*set));
-        let mut shares: Vec<_> =
-            active.map(|set| (set, self.sets[set].desired * most / wanted)).collect();
+    /// The share of each of these sets, which want `wanted` Machines, in `most`; what rounding leaves goes to the
+    /// largest remainders.
+    fn shares(&self, sets: &[usize], most: usize, wanted: usize) -> Vec<(usize, usize)> {
+        let share = |set: &usize| (*set, self.sets[*set].desired * most / wanted.max(1));
+        let mut shares: Vec<_> = sets.iter().map(share).collect();
         let mut left = most - shares.iter().map(|(_, share)| share).sum::<usize>();
         let mut order: Vec<_> = (0..shares.len()).collect();
         order.sort_by_key(|at| {
             let set = shares[*at].0;
-            let remainder = self.sets[set].desired * most % wanted;
+            let remainder = self.sets[set].desired * most % wanted.max(1);
             std::cmp::Reverse((remainder, Some(set) == self.new, set))
         });
         for at in order {
@@ -356,8 +371,12 @@ impl Fleet<'_> {
         let leaving = old.map(|set| self.sets[set].count()).sum::<usize>() > 0;
         if self.paused {
             Step::Wait(Wait::Paused)
+        } else if self.guard == Guard::Aborted {
+            Step::Wait(Wait::Aborted)
         } else if unavailable > 0 {
             Step::Wait(Wait::Available(unavailable))
+        } else if matches!(self.guard, Guard::Canary(_)) {
+            Step::Wait(Wait::Canary)
         } else if leaving || wanted != self.replicas {
             Step::Wait(Wait::Gone)
         } else {

@@ -6,18 +6,20 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{
     CONDITION_AVAILABLE, CONDITION_MACHINES_READY, CONDITION_PROGRESSING,
-    CONDITION_REPLICA_FAILURE, ERROR_INVALID_CONFIGURATION, REASON_DEADLINE_EXCEEDED,
-    REASON_DEPLOYMENT_PAUSED, REASON_MINIMUM_AVAILABLE, REASON_MINIMUM_UNAVAILABLE,
-    REASON_NEW_SET_AVAILABLE, REASON_NEW_SET_CREATED, REASON_SET_UPDATED, SEVERITY_ERROR,
-    SEVERITY_INFO, SEVERITY_WARNING, STATUS_FALSE,
+    CONDITION_REPLICA_FAILURE, ERROR_INVALID_CONFIGURATION, REASON_CANARY_SOAKING,
+    REASON_DEADLINE_EXCEEDED, REASON_DEPLOYMENT_PAUSED, REASON_MINIMUM_AVAILABLE,
+    REASON_MINIMUM_UNAVAILABLE, REASON_NEW_SET_AVAILABLE, REASON_NEW_SET_CREATED,
+    REASON_ROLLOUT_ABORTED, REASON_SET_UPDATED, SEVERITY_ERROR, SEVERITY_INFO, SEVERITY_WARNING,
+    STATUS_FALSE,
 };
 use machinist_domain::conditions::{self, Condition};
 use machinist_domain::report::EventReason;
 use serde_json::{Map, Value, json};
 
 use super::super::decide::{Desired, is_available};
+use super::super::failed::FailedMachines;
 use super::super::messages;
-use super::super::plan::{Plan, Reason, set_name};
+use super::super::plan::{Finding, Plan, Reason, set_name};
 use super::super::snapshot::{Member, SetView, View};
 use super::super::template;
 use super::nodes;
@@ -87,7 +89,7 @@ impl Status<'_> {
         if matches!(trouble, Trouble::None) && new_spec {
             patch.insert("observedGeneration".to_owned(), json!(deployment.generation));
         }
-        let progressing = nodes::noted(self.progressing(&counts), self.view);
+        let progressing = nodes::noted(self.progressing(&counts, trouble), self.view);
         let running = self.is_running() && !progress && !new_spec;
         let (progressing, deadline) = self.within_deadline(progressing, running);
         let failure = self.failure(trouble);
@@ -131,13 +133,17 @@ impl Status<'_> {
         }
     }
 
-    fn progressing(&self, counts: &Counts) -> Condition {
+    fn progressing(&self, counts: &Counts, trouble: Trouble<'_>) -> Condition {
         let yes = Condition::yes(CONDITION_PROGRESSING);
         if self.view.deployment.spec.paused {
             let reason = REASON_DEPLOYMENT_PAUSED;
             return Condition::unknown(CONDITION_PROGRESSING, reason, messages::PAUSED);
         }
         let new = self.desired.new.map(|new| &self.view.sets[new]);
+        if let Some(text) = self.aborted(new, counts, trouble) {
+            let (kind, reason) = (CONDITION_PROGRESSING, REASON_ROLLOUT_ABORTED);
+            return Condition::no(kind, SEVERITY_WARNING, reason, text);
+        }
         let revision = new.and_then(|one| one.set.state.revision).unwrap_or(0);
         let old = counts.replicas - counts.updated;
         let mut failure = None;
@@ -159,10 +165,12 @@ impl Status<'_> {
                 None => messages::WAITS_GONE.to_owned(),
                 Some(machine) => messages::waits_drained(machine),
             }),
+            (Some(Reason::Canary(soak)), _) => Some(messages::soaks(soak)),
             _ => None,
         };
-        let (revision, reason) = match self.plan {
-            Plan::Create { revision, .. } => (*revision, REASON_NEW_SET_CREATED),
+        let (revision, reason) = match (self.plan, self.plan.rest()) {
+            (Plan::Create { revision, .. }, _) => (*revision, REASON_NEW_SET_CREATED),
+            (_, Some(Reason::Canary(_))) => (revision, REASON_CANARY_SOAKING),
             _ => (revision, REASON_SET_UPDATED),
         };
         let numbers = messages::Counts {
@@ -180,10 +188,33 @@ impl Status<'_> {
         }
     }
 
+    /// Why the rollout is stopped, if that is stored.
+    fn aborted(
+        &self,
+        new: Option<&SetView>,
+        counts: &Counts,
+        trouble: Trouble<'_>,
+    ) -> Option<String> {
+        let stored = new.map(|one| &one.set.state.guard).filter(|guard| guard.aborted);
+        let is_stored = matches!(trouble, Trouble::None);
+        let failed = match (self.plan, stored) {
+            (Plan::Guard { finding: Finding::Failed(failed, Some(_)), .. }, _) if is_stored => {
+                failed.clone()
+            }
+            (_, Some(guard)) => FailedMachines::read(guard.failed.as_deref()).unwrap_or_default(),
+            _ => return None,
+        };
+        let cause = new.and_then(cause).and_then(|cause| cause.message.as_deref());
+        let old = counts.replicas - counts.updated;
+        let deployment = &self.view.deployment.meta.key.name;
+        Some(messages::aborted(deployment, &failed, cause, old))
+    }
+
     /// Whether the rollout should make progress.
     fn is_running(&self) -> bool {
-        let complete = self.plan.rest() == Some(Reason::Complete);
-        let at_rest = complete || matches!(self.plan, Plan::Create { .. });
+        let rest = self.plan.rest();
+        let waits = matches!(rest, Some(Reason::Complete | Reason::Canary(_) | Reason::Aborted));
+        let at_rest = waits || matches!(self.plan, Plan::Create { .. });
         !at_rest && !self.view.deployment.spec.paused
     }
 
@@ -222,8 +253,8 @@ impl Status<'_> {
         };
         match stored.reason.as_deref() {
             Some(REASON_DEADLINE_EXCEEDED) => return (late(), None),
-            // The stored time is that of a rollout that is complete: this one begins now.
-            Some(REASON_NEW_SET_AVAILABLE) => {
+            // The stored time is that of a rollout that is complete, or of its canaries: this one begins now.
+            Some(REASON_NEW_SET_AVAILABLE | REASON_CANARY_SOAKING) => {
                 return (now, u64::try_from(seconds).ok().map(Duration::from_secs));
             }
             _ => {}

@@ -248,3 +248,89 @@ fn an_old_set_that_cannot_be_deleted_does_not_hold_up_the_rollout() {
     assert_eq!(condition(&report, "ReplicaFailure")["reason"], "FailedDelete");
     assert_eq!(condition(&report, "Progressing")["reason"], "NewMachineSetAvailable");
 }
+
+/// With a canary that is observed for ten minutes, and stopped after one Machine that fails.
+fn guarded() -> Value {
+    let mut guarded = deployment();
+    let limits = json!({"canary": {"soakSeconds": 600}, "abort": {"failedMachines": 1}});
+    guarded["spec"]["strategy"] = json!({"rollingUpdate": limits});
+    guarded
+}
+
+#[test]
+fn canaries_are_reported_and_the_deadline_begins_after_them() {
+    let mut guarded = guarded();
+    guarded["spec"]["progressDeadlineSeconds"] = json!(60);
+    let soaks = run(&guarded, rolling([3, 3], [1, 1, 0]));
+    let progressing = condition(&soaks, "Progressing");
+    assert_eq!(
+        (&progressing["status"], &progressing["reason"]),
+        (&json!("True"), &json!("CanarySoaking"))
+    );
+    assert_eq!(
+        progressing["message"],
+        "Revision 2: 1 of 3 Machines updated, 4 available, 3 old; 1 canary must be available for \
+         600s, which ends at 2026-06-01T12:09:00Z; \
+         spec.template.spec.providerSpec.value.instanceType: a → b"
+    );
+    let at_the_end = Retry::Again(Duration::from_secs(540) + Duration::from_millis(1));
+    assert_eq!(soaks.retry, Some(at_the_end));
+    guarded["status"] = soaks.status.unwrap();
+    for one in guarded["status"]["conditions"].as_array_mut().unwrap() {
+        one["lastTransitionTime"] = json!("2026-06-01T11:00:00Z");
+    }
+    let settled = run(&guarded, rolling([3, 3], [1, 1, 0]));
+    assert_eq!(settled.status, None, "the deadline is not exceeded");
+    let passed = json!({"metadata": {"annotations": {"machinist.dev/canary-passed": "v1 x"}}});
+    let mut sets = rolling([3, 3], [1, 1, 0]);
+    sets[1].set = set("b", 1, 2, &passed);
+    let goes_on = run(&guarded, sets);
+    assert_eq!(condition(&goes_on, "Progressing")["reason"], "MachineSetUpdated");
+}
+
+#[test]
+fn a_soak_that_ends_between_decision_and_report_is_not_forgotten() {
+    let snapshot = snapshot(&guarded(), rolling([3, 3], [1, 1, 0]));
+    let plan = decide(&snapshot, now());
+    let later = now() + Duration::from_secs(541);
+    let report = report(&snapshot, &plan, &Outcome::Nothing, later);
+    assert_eq!(report.retry, Some(Retry::Again(Duration::from_millis(1))));
+}
+
+#[test]
+fn an_abort_is_reported_with_the_write_that_stores_it_and_afterwards() {
+    let failed = json!({"status": {"phase": "Failed"}});
+    let mut sets = rolling([3, 3], [1, 0, 0]);
+    sets[1].members.push(super::super::samples::member("b-0", None, &failed));
+    let first = run(&guarded(), sets.clone());
+    assert_eq!(first.events[0].reason, EventReason::RolloutAborted);
+    assert_eq!(
+        first.events[0].note,
+        "Rollout aborted: 1 new Machine failed or was not ready in time: b-0 (Failed)"
+    );
+    let progressing = condition(&first, "Progressing");
+    assert_eq!(
+        (&progressing["status"], &progressing["reason"]),
+        (&json!("False"), &json!("RolloutAborted"))
+    );
+    let snapshot = snapshot(&guarded(), sets.clone());
+    let plan = decide(&snapshot, now());
+    let failure =
+        Failure { category: Category::Conflict, retry: Retry::Soon, message: String::new() };
+    let failed = report(&snapshot, &plan, &Outcome::Failed(failure), now());
+    assert_eq!(condition(&failed, "Progressing")["reason"], "MachineSetUpdated", "not stored yet");
+    let mut stored = guarded();
+    stored["spec"]["progressDeadlineSeconds"] = json!(60);
+    stored["status"] = first.status.unwrap();
+    sets[1].set = set(
+        "b",
+        1,
+        2,
+        &json!({"metadata": {"annotations": {
+            "machinist.dev/failed-machines": "v1 b-0=Failed",
+            "machinist.dev/rollout-aborted": "v1 2026-06-01T12:00:00Z",
+        }}}),
+    );
+    let after = run(&stored, sets);
+    assert_eq!((after.status, after.events.len(), after.retry), (None, 0, None));
+}

@@ -3,6 +3,7 @@
 
 mod autoscaling;
 mod deletion;
+mod guarded;
 mod history;
 mod hot_fields;
 mod large;

@@ -55,7 +55,7 @@ pub enum RolloutCommand {
     Undo(UndoArguments),
     /// Hold back changes of the template. Scaling goes on.
     Pause(Deployment),
-    /// Continue a paused rollout.
+    /// Continue a paused rollout, or one that was aborted because new Machines failed.
     Resume(Deployment),
     /// Replace all Machines, by a new annotation in the template.
     Restart(Deployment),

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
+use machinist_api::names::ANNOTATION_ROLLOUT_ABORTED;
 use machinist_api::resource::MACHINE_SETS;
-use machinist_controllers::kinds::{MachineDeployment, MachineDeployments};
+use machinist_controllers::kinds::{MachineDeployment, MachineDeployments, MachineSets, NoState};
 use machinist_controllers::machine_deployment::revision::{Revision, revisions};
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_provider::provider::Providers;
@@ -20,7 +21,7 @@ use machinist_runtime::tasks::Tasks;
 use machinist_runtime::timings::Timings;
 use machinist_runtime::user_agent::UserAgent;
 use machinist_runtime::writer::{Gateway, Guard, Part, Writer};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::arguments::{DryRun, RolloutArguments};
@@ -142,6 +143,25 @@ impl Target {
         let what = messages::full_name(&self.key.name);
         Err(anyhow::Error::msg(messages::CHANGED_MEANWHILE))
             .context(messages::cannot("patch", &what))
+    }
+}
+
+impl Target {
+    /// Removes what stops the rollout to the template of this MachineSet.
+    pub(super) async fn resume(&self, set: &str) -> anyhow::Result<()> {
+        let key = ObjectKey::new(Arc::clone(&self.key.namespace), set);
+        let kind = MachineSets::<NoState>::new(Arc::new(Providers::default()));
+        let cache = self.caches.open(&self.cluster, Scope::Object(key.clone()), kind);
+        let what = format!("MachineSet {set}");
+        let live = cache.read_live(&key).await.context(messages::cannot("read", &what))?;
+        let Some(live) = live else { return Ok(()) };
+        let gateway = Arc::new(self.gateway(DryRun::None));
+        let writer = Writer::new(gateway, self.session.clone(), PARTY, Leadership::NotNeeded);
+        let patch = json!({"metadata": {"annotations": {ANNOTATION_ROLLOUT_ABORTED: null}}});
+        let text = messages::resumed(&self.key.name);
+        let written =
+            writer.patch(&cache, live.meta(), Part::Object, Guard::Uid, patch, &text).await;
+        written.map(drop).context(messages::cannot("patch", &what))
     }
 }
 

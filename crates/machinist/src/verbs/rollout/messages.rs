@@ -35,6 +35,8 @@ texts! {
     pub(super) fn complete(name: &str) = "machinedeployment {name:?} successfully rolled out";
     pub(super) fn deadline_exceeded(name: &str, message: &str) =
         "machinedeployment {name:?} exceeded its progress deadline: {message}";
+    pub(super) fn aborted(name: &str, message: &str) =
+        "machinedeployment {name:?} is not rolled out. {message}";
     pub(super) fn refused(name: &str, message: &str) =
         "machinedeployment {name:?} is not rolled out: {message}";
     pub(super) fn deleted(name: &str) = "machinedeployment {name:?} was deleted";
@@ -158,6 +160,10 @@ mod tests {
             timed_out(Duration::from_secs(1), NOT_ANSWERED),
             text(CHANGED_MEANWHILE),
             deadline_exceeded(name, "No progress for 600s; the rollout goes on. Revision 2: …"),
+            aborted(
+                name,
+                "Rollout aborted: 1 new Machine failed or was not ready in time: web-a (Failed); …",
+            ),
             refused(name, "spec.replicas must not be negative (got -1)"),
             deleted(name),
             timed_out(Duration::from_mins(5), &waits),

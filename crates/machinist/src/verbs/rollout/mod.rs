@@ -53,9 +53,7 @@ pub(crate) async fn run(arguments: &RolloutArguments) -> anyhow::Result<()> {
         RolloutCommand::Pause(Deployment { name }) => {
             switch(arguments, name, |web| set_paused(web, name, true)).await
         }
-        RolloutCommand::Resume(Deployment { name }) => {
-            switch(arguments, name, |web| set_paused(web, name, false)).await
-        }
+        RolloutCommand::Resume(Deployment { name }) => resume(arguments, name).await,
         RolloutCommand::Restart(Deployment { name }) => {
             switch(arguments, name, |web| restart(web, name)).await
         }
@@ -189,6 +187,20 @@ fn set_paused(web: &MachineDeployment, name: &str, paused: bool) -> anyhow::Resu
         (true, false) => messages::resumed(name),
     };
     Ok(Decision { patch: Some(json!({"spec": {"paused": paused}})), text })
+}
+
+/// Continues a paused rollout, or one that was aborted.
+async fn resume(common: &RolloutArguments, name: &str) -> anyhow::Result<()> {
+    let target = Target::new(common, name).await?;
+    let web = target.read().await?;
+    if web.spec.paused || !status::is_aborted(&web) {
+        return switch(common, name, |web| set_paused(web, name, false)).await;
+    }
+    let revisions = target.revisions(&web).await?;
+    let current = revisions.iter().find(|one| one.current);
+    let current = current.ok_or_else(|| anyhow!(messages::not_paused(name)))?;
+    target.resume(&current.set).await?;
+    Ok(super::print(&Printable::lines(&format!("{}\n", messages::resumed(name))))?)
 }
 
 fn restart(web: &MachineDeployment, name: &str) -> anyhow::Result<Decision> {

@@ -1,8 +1,9 @@
 //! The state of a rollout in a line, as `kubectl rollout status` prints it. Pure.
 
 use machinist_api::names::{
-    CONDITION_PROGRESSING, ERROR_INVALID_CONFIGURATION, REASON_DEADLINE_EXCEEDED,
-    REASON_DEPLOYMENT_PAUSED, REASON_NEW_SET_CREATED, REASON_SET_UPDATED,
+    CONDITION_PROGRESSING, ERROR_INVALID_CONFIGURATION, REASON_CANARY_SOAKING,
+    REASON_DEADLINE_EXCEEDED, REASON_DEPLOYMENT_PAUSED, REASON_NEW_SET_CREATED,
+    REASON_ROLLOUT_ABORTED, REASON_SET_UPDATED,
 };
 use machinist_controllers::kinds::MachineDeployment;
 use machinist_domain::conditions::Condition;
@@ -79,8 +80,13 @@ impl Counts {
         if deployment.status.observed_generation.is_none_or(|seen| seen < deployment.generation) {
             return (State::Waiting, messages::NOT_OBSERVED.to_owned());
         }
+        if reason == REASON_ROLLOUT_ABORTED {
+            return (State::Failed, messages::aborted(name, message()));
+        }
         let Self { replicas, updated, available, old } = *self;
-        let waits = if updated < replicas {
+        let waits = if reason == REASON_CANARY_SOAKING {
+            messages::waits_controller(name, message())
+        } else if updated < replicas {
             messages::waits_updated(name, updated, replicas)
         } else if old > 0 {
             messages::waits_old(name, old)
@@ -99,6 +105,14 @@ impl Counts {
             _ => (State::Waiting, waits),
         }
     }
+}
+
+/// Whether the rollout is stopped because of new Machines that failed.
+pub(super) fn is_aborted(deployment: &MachineDeployment) -> bool {
+    let mut conditions = deployment.status.conditions.iter();
+    conditions.any(|one| {
+        one.kind == CONDITION_PROGRESSING && one.reason.as_deref() == Some(REASON_ROLLOUT_ABORTED)
+    })
 }
 
 fn message(condition: &Condition) -> &str {
@@ -151,6 +165,9 @@ mod tests {
             ("paused", status([3, 0, 3], REASON_DEPLOYMENT_PAUSED), None),
             ("deadline", status([4, 1, 3], REASON_DEADLINE_EXCEEDED), None),
             ("deadline, then complete", status([3, 3, 3], REASON_DEADLINE_EXCEEDED), None),
+            ("canaries", status([4, 1, 4], REASON_CANARY_SOAKING), None),
+            ("aborted", status([4, 1, 3], REASON_ROLLOUT_ABORTED), None),
+            ("aborted, all counts complete", status([3, 3, 3], REASON_ROLLOUT_ABORTED), None),
             ("refused", status([4, 1, 3], ERROR_INVALID_CONFIGURATION), None),
         ] {
             let Status { state, line, done, replicas } = assess(&web(&status), revision);

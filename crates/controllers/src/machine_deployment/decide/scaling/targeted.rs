@@ -2,7 +2,7 @@
 //! in whichever set they are. A MachineSet deletes its own marked Machines first, so here the sets are chosen. A marked
 //! Machine does not count as available, so none of this costs an available one.
 
-use super::{Fleet, Numbers, Step};
+use super::{Fleet, Guard, Numbers, Step};
 
 impl Numbers {
     /// Marked Machines that go if the set is scaled down, beyond those that go already.
@@ -22,6 +22,9 @@ impl Fleet<'_> {
     /// and it is the old sets that shrink. Within the limits they are replaced.
     pub(super) fn marked_new(&self, new: usize) -> Option<Step> {
         self.active_old().next()?;
+        if self.guard == Guard::Aborted {
+            return None;
+        }
         let unavailable = self.missing(new).saturating_sub(self.sets[new].marks());
         let budget = self.wanted().saturating_sub(self.minimum()).saturating_sub(unavailable);
         self.marked_of(new..new + 1, budget)

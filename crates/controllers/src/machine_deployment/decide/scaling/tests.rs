@@ -1,3 +1,4 @@
+mod guarded;
 mod properties;
 
 use super::*;
@@ -20,6 +21,7 @@ fn fleet(replicas: usize, sets: &[Numbers]) -> Fleet<'_> {
         unavailable: 0,
         paused: false,
         recreate: false,
+        guard: Guard::None,
         doubtful: false,
         new: Some(sets.len() - 1),
         sets,

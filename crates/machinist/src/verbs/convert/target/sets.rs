@@ -135,6 +135,7 @@ fn strategy(source: &Strategy) -> DeploymentStrategy {
         rolling_update: Some(RollingUpdate {
             max_surge: Some(max_surge),
             max_unavailable: Some(max_unavailable),
+            ..RollingUpdate::default()
         }),
         ..DeploymentStrategy::default()
     }

@@ -207,6 +207,19 @@ async fn a_paused_rollout_waits_and_is_not_undone() -> Result<()> {
     at.rollout(&["resume", "web"]).await?.says(0, "/web resumed\n")?;
     at.rollout(&["status", "web", "--timeout=90s"]).await?.says(0, "successfully")?;
 
+    // New Machines that fail stop it until it is resumed or undone.
+    let broken = json!({"spec": {"providerSpec": {"value": {"bootSeconds": "soon"}}}});
+    let strategy = json!({"rollingUpdate": {"abort": {}}});
+    let spec = json!({"strategy": strategy, "template": broken});
+    at.fleet.patch_deployment("web", json!({"spec": spec})).await?;
+    let aborted = at.rollout(&["status", "web", "--timeout=90s"]).await?;
+    aborted.fails("is not rolled out. Rollout aborted: 1 new Machine failed")?;
+    at.rollout(&["resume", "web"]).await?.says(0, "/web resumed\n")?;
+    let goes_on = |web: &DynamicObject| condition(web, "Progressing").starts_with("True");
+    at.fleet.until_deployment("web", "the rollout goes on", goes_on).await?;
+    at.rollout(&["undo", "web"]).await?.says(0, "rolled back")?;
+    at.rollout(&["status", "web", "--timeout=90s"]).await?.says(0, "successfully")?;
+
     // A spec that is refused is a failure, and so is a deployment that does not exist.
     at.fleet
         .patch_deployment("web", json!({"spec": {"selector": {"matchLabels": {"a": "b"}}}}))

@@ -5,7 +5,8 @@ use anyhow::{Result, ensure};
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, DynamicObject, ListParams};
 use machinist_api::names::{
-    ANNOTATION_CHANGE_CAUSE, ANNOTATION_HOT_FIELDS, ANNOTATION_ORDINALS, LABEL_DEPLOYMENT_NAME,
+    ANNOTATION_CANARY_PASSED, ANNOTATION_CHANGE_CAUSE, ANNOTATION_HOT_FIELDS, ANNOTATION_ORDINALS,
+    LABEL_DEPLOYMENT_NAME,
 };
 use machinist_testbed::world::reading::condition;
 use serde_json::{Value, json};
@@ -44,6 +45,7 @@ pub(super) async fn roll(fleet: &Fleet) -> Result<()> {
     fleet.patch_deployment(WEB, json!({"spec": {"template": template}})).await?;
     complete(fleet, 1).await?;
     caused(fleet, "faster disks").await?;
+    guarded(fleet).await?;
     // A rollback in the middle: the first set is numbered again.
     boot_in(fleet, 30).await?;
     fleet
@@ -123,6 +125,22 @@ async fn caused(fleet: &Fleet, cause: &str) -> Result<()> {
             Ok(())
         })
         .await
+}
+
+/// The canaries of a complete rollout passed; another rollout is stopped because its new Machine fails.
+async fn guarded(fleet: &Fleet) -> Result<()> {
+    let guards = |value: Value| json!({"spec": {"strategy": {"rollingUpdate": {"canary": value, "abort": value}}}});
+    fleet.patch_deployment(WEB, guards(json!({}))).await?;
+    let set = fleet.sets().list(&of(WEB)).await?.items.remove(0).name_any();
+    let passed = |set: &DynamicObject| set.annotations().contains_key(ANNOTATION_CANARY_PASSED);
+    fleet.until_set(&set, "its canaries passed", passed).await?;
+    let broken = json!({"providerSpec": {"value": {"bootSeconds": "soon"}}});
+    fleet.patch_deployment(WEB, json!({"spec": {"template": {"spec": broken}}})).await?;
+    let aborted = |web: &DynamicObject| condition(web, "Progressing") == "False/RolloutAborted";
+    fleet.until_deployment(WEB, "the rollout is aborted", aborted).await?;
+    boot_in(fleet, 0).await?;
+    complete(fleet, 1).await?;
+    fleet.patch_deployment(WEB, guards(Value::Null)).await
 }
 
 async fn boot_in(fleet: &Fleet, seconds: u32) -> Result<()> {

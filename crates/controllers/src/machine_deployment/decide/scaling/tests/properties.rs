@@ -3,7 +3,7 @@
 
 use fastrand::Rng;
 
-use super::super::{Fleet, Numbers, Step, Wait};
+use super::super::{Fleet, Guard, Numbers, Step, Wait};
 
 const TEMPLATES: usize = 4;
 
@@ -36,6 +36,9 @@ struct Set {
     window: (usize, usize),
     version: usize,
     exists: bool,
+    /// Its canaries were available for long enough.
+    passed: bool,
+    aborted: bool,
 }
 
 impl Machine {
@@ -52,6 +55,7 @@ struct Spec {
     template: usize,
     paused: bool,
     recreate: bool,
+    canaries: Option<usize>,
     generation: usize,
 }
 
@@ -73,6 +77,9 @@ struct World {
     /// Machines that a user deleted and that are not gone: their replacements exist beside them.
     replaced: Vec<usize>,
     scaled: usize,
+    aborted: usize,
+    /// The guards let the rollout go on.
+    settles: bool,
     /// Set and ordinal of Machines that are gone. Their MachineSet reserves other names.
     used: Vec<(usize, usize)>,
 }
@@ -106,6 +113,8 @@ fn numbers(
         let mut numbers = Numbers {
             desired: sets[set].desired,
             open: open(sets, machines, used, set).len(),
+            aborted: sets[set].aborted,
+            deleting: !sets[set].exists,
             exact,
             ..Numbers::default()
         };
@@ -142,6 +151,7 @@ impl World {
             template: 0,
             paused: false,
             recreate: false,
+            canaries: None,
             generation: 0,
         };
         Self {
@@ -158,6 +168,8 @@ impl World {
             broken: [false; TEMPLATES],
             replaced: Vec::new(),
             scaled: 0,
+            aborted: 0,
+            settles: false,
             used: Vec::new(),
         }
     }
@@ -215,11 +227,94 @@ impl World {
             unavailable: if recreate { 0 } else { unavailable },
             paused,
             recreate,
+            guard: self.guard(),
             doubtful: self.doubtful && !self.listed(),
             new,
             sets: &sets,
         }
         .step()
+    }
+
+    /// What holds the rollout, as the controller sees it.
+    fn guard(&self) -> Guard {
+        let new = self.seen_sets[self.spec.template];
+        let is_old = |set: usize| set != self.spec.template && self.seen_sets[set].desired > 0;
+        match self.spec.canaries {
+            _ if !new.exists => Guard::None,
+            _ if new.aborted => Guard::Aborted,
+            Some(count) if !new.passed && !self.spec.recreate && (0..TEMPLATES).any(is_old) => {
+                Guard::Canary(count)
+            }
+            _ => Guard::None,
+        }
+    }
+
+    /// Stores what the controller found out, with the version of the set that it sees.
+    fn store(&mut self, change: impl FnOnce(&mut Set)) {
+        let template = self.spec.template;
+        let set = &mut self.sets[template];
+        if set.version == self.seen_sets[template].version {
+            change(set);
+            set.version += 1;
+        }
+        self.seen_sets[template] = *set;
+    }
+
+    /// Whether the controller stores something.
+    fn finds(&mut self, seen: &[Numbers; TEMPLATES]) -> bool {
+        let new = seen[self.spec.template];
+        match self.guard() {
+            _ if self.spec.paused => false,
+            Guard::Canary(count) if new.available >= count.min(self.spec.replicas).max(1) => {
+                // Another one may have to be observed for longer.
+                let passes = self.settles || self.rng.u32(..3) == 0;
+                if passes {
+                    self.store(|set| set.passed = true);
+                }
+                passes
+            }
+            Guard::Aborted if self.settles => {
+                self.store(|set| set.aborted = false);
+                true
+            }
+            Guard::Aborted => false,
+            _ if new.markable + new.first > 0 && !self.settles && self.rng.u32(..20) == 0 => {
+                self.store(|set| set.aborted = true);
+                self.aborted += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// What a guarded rollout must not do. `size` is another one than the set has.
+    fn check_guard(&self, set: usize, size: usize, seen: &[Numbers; TEMPLATES]) {
+        let (spec, before) = (self.spec, seen[set].desired);
+        let is_new = set == spec.template;
+        assert!(size < before || !seen[set].aborted, "an aborted set creates no Machines");
+        let old = |at: &usize| *at != spec.template;
+        let wanted = |set: usize| seen[set].desired;
+        let old: usize = (0..TEMPLATES).filter(old).map(wanted).sum();
+        let new = wanted(spec.template);
+        let excess = (old + new).saturating_sub(self.limit());
+        match self.guard() {
+            Guard::Canary(count) if is_new && size > before => {
+                assert!(size <= count, "{size} new Machines before {count} canaries passed");
+            }
+            // Old Machines make room for canaries, and fewer replicas are wanted.
+            Guard::Canary(count) if !is_new && size < before && excess == 0 => {
+                let room = count.max(new).saturating_sub(self.limit() - spec.replicas);
+                let left = old + size - before;
+                assert!(left + room >= spec.replicas, "{left} old Machines are left");
+            }
+            Guard::Aborted => {
+                assert!(!is_new || size < before, "{size} Machines of an aborted template");
+                let lost = seen[set].lost(before.saturating_sub(size));
+                let all_new_go = excess >= new;
+                assert!(is_new || all_new_go || lost == 0, "old Machines go after an abort");
+            }
+            _ => {}
+        }
     }
 
     /// One reconcile of the deployment.
@@ -231,6 +326,9 @@ impl World {
             return Step::Wait(Wait::Gone);
         }
         let seen = numbers(&self.seen_sets, &self.seen_machines, &[], self.listed());
+        if self.finds(&seen) {
+            return Step::Wait(Wait::Gone);
+        }
         let step = self.step(&seen);
         let sure = Self::sure(&seen);
         match &step {
@@ -288,6 +386,7 @@ impl World {
         }
         let before = seen[set].desired;
         assert_ne!(size, before, "every write changes something");
+        self.check_guard(set, size, seen);
         self.doubtful |= size < before && seen[set].members < before;
         self.sets[set].desired = size;
         self.sets[set].version += 1;
@@ -325,7 +424,13 @@ impl World {
             .collect();
         let open = open(&self.sets, &self.machines, &self.used, set);
         let missing = known.desired.saturating_sub(members.len() + open.len());
-        if missing > 0 && current {
+        if known.aborted && (missing > 0 || !open.is_empty()) {
+            // It creates no Machines.
+            if current && !is_closed(&stored) {
+                self.sets[set].window.0 = stored.window.1;
+                self.sets[set].version += 1;
+            }
+        } else if missing > 0 && current {
             self.sets[set].window.1 += missing;
             self.sets[set].version += 1;
         } else if !open.is_empty() && (!current || members.len() < known.desired) {
@@ -387,6 +492,10 @@ impl World {
             }
             (3, _) if self.rng.u32(..4) == 0 => self.spec.paused ^= true,
             (4, _) if self.rng.u32(..10) == 0 => self.spec.recreate ^= true,
+            (38, _) => {
+                let count = self.rng.usize(1..4);
+                self.spec.canaries = self.rng.bool().then_some(count);
+            }
             (5, _) => self.broken[template] ^= true,
             (6, Some(at)) => self.machines[at].state = State::Failed,
             (7, Some(at)) if self.machines[at].state == State::Available => {
@@ -421,6 +530,7 @@ impl World {
     /// Old Machines do not recover; everything else works from now on.
     fn settle(&mut self, seed: u64) {
         self.spec.paused = false;
+        self.settles = true;
         self.broken = std::array::from_fn(|set| set != self.spec.template);
         for _ in 0..400 {
             self.known = self.sets;
@@ -458,14 +568,16 @@ impl World {
 
 #[test]
 fn limits_hold_whatever_happens_and_every_rollout_ends() {
-    let mut scaled = 0;
+    let (mut scaled, mut aborted) = (0, 0);
     for seed in 0..1200 {
         let mut world = World::new(seed);
         for _ in 0..150 {
             world.anything();
         }
         scaled += world.scaled;
+        aborted += world.aborted;
         world.settle(seed);
     }
     assert!(scaled > 4_000, "only {scaled} sets were scaled");
+    assert!(aborted > 100, "only {aborted} rollouts were aborted");
 }

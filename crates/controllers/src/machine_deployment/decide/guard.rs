@@ -1,0 +1,212 @@
+//! Guarded rollouts: what is found out about new Machines and stored on their MachineSet, before `scaling` follows it.
+//! Pure. Stored facts only, so another leader continues where this one stopped.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use machinist_api::wire::RollingUpdate;
+
+use super::super::error::{GuardField, Refusal};
+use super::super::failed::{Defect, FailedMachines};
+use super::super::plan::{Finding, Plan, Reason, Soak};
+use super::super::snapshot::{Member, SetView, View};
+use super::scaling::Guard;
+use super::{DEFAULT_REPLICAS, Desired, Limit, min_ready};
+use crate::kinds::Machine;
+
+const DEFAULT_CANARIES: usize = 1;
+const DEFAULT_FAILED: usize = 1;
+/// As long as a Machine may need before its condition reports that it is slow.
+const DEFAULT_READY_TIMEOUT: i64 = 1200;
+/// An annotation with the names of more Machines could be too long.
+const MOST_FAILED: usize = 1000;
+
+/// The valid part of the spec.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in super::super) struct Guards {
+    canary: Option<Canary>,
+    abort: Option<Abort>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Canary {
+    replicas: Limit,
+    soak: SignedDuration,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Abort {
+    failed: usize,
+    timeout: SignedDuration,
+}
+
+impl Guards {
+    pub(super) fn read(spec: &RollingUpdate, recreate: bool) -> Result<Self, Refusal> {
+        let names = [("canary", spec.canary.is_some()), ("abort", spec.abort.is_some())];
+        if let Some((name, _)) = names.into_iter().find(|(_, is_set)| recreate && *is_set) {
+            return Err(Refusal::GuardedRecreate(name));
+        }
+        let canary = spec.canary.as_ref().map(|canary| {
+            let field = GuardField::CanaryReplicas;
+            let value = canary.replicas.as_ref();
+            let replicas = Limit::read("canary.replicas", value);
+            let replicas = replicas.map_err(|refusal| match refusal {
+                Refusal::Limit(_, value) => Refusal::Guard(field, value),
+                other => other,
+            })?;
+            let replicas = replicas.unwrap_or(Limit::Count(DEFAULT_CANARIES));
+            match replicas {
+                Limit::Percent(percent @ (0 | 101..)) => {
+                    return Err(Refusal::Guard(field, format!("{percent}%")));
+                }
+                Limit::Count(0) => return Err(Refusal::Guard(field, 0.to_string())),
+                _ => {}
+            }
+            let seconds = canary.soak_seconds.unwrap_or(0);
+            let soak = number(GuardField::SoakSeconds, seconds, 0, i32::MAX.into())?;
+            Ok(Canary { replicas, soak: SignedDuration::from_secs(soak) })
+        });
+        let abort = spec.abort.as_ref().map(|abort| {
+            let most = i64::try_from(MOST_FAILED).unwrap_or(i64::MAX);
+            let failed = match abort.failed_machines {
+                None => DEFAULT_FAILED,
+                Some(count) => {
+                    let count = number(GuardField::FailedMachines, count, 1, most)?;
+                    usize::try_from(count).unwrap_or(MOST_FAILED)
+                }
+            };
+            let seconds = abort.ready_timeout_seconds.unwrap_or(DEFAULT_READY_TIMEOUT);
+            let timeout = number(GuardField::ReadyTimeoutSeconds, seconds, 1, i32::MAX.into())?;
+            Ok(Abort { failed, timeout: SignedDuration::from_secs(timeout) })
+        });
+        Ok(Self { canary: canary.transpose()?, abort: abort.transpose()? })
+    }
+}
+
+fn number(field: GuardField, value: i64, least: i64, most: i64) -> Result<i64, Refusal> {
+    let valid = (least..=most).contains(&value);
+    if valid { Ok(value) } else { Err(Refusal::Guard(field, value.to_string())) }
+}
+
+impl Desired {
+    /// What holds the rollout. Without Machines of another template there is nothing to guard; an abort is stored until
+    /// a user resumes the rollout.
+    pub(super) fn guard(&self, view: &View) -> Guard {
+        let Some(new) = self.new else { return Guard::None };
+        let stored = &view.sets[new].set.state.guard;
+        match self.guards.canary {
+            _ if stored.aborted => Guard::Aborted,
+            Some(canary) if !stored.canary_passed && is_rolling(view, new) => {
+                Guard::Canary(canary.replicas.of(self.replicas, true))
+            }
+            _ => Guard::None,
+        }
+    }
+
+    /// What is stored before Machines are created or deleted because of it. `rest`: what else would be done.
+    pub(super) fn finding(
+        &self,
+        view: &View,
+        new: usize,
+        now: Timestamp,
+        rest: Option<Reason>,
+    ) -> Option<Plan> {
+        let one = &view.sets[new];
+        if one.set.state.guard.aborted || view.deployment.spec.paused {
+            return None;
+        }
+        let finding = self.failures(view, new, now).or_else(|| {
+            let passed = self.guards.canary.is_some() && !one.set.state.guard.canary_passed;
+            // A template whose rollout is complete works: an `undo` to it is not held up.
+            let complete = rest == Some(Reason::Complete) && self.replicas > 0;
+            let soaked = is_rolling(view, new)
+                && self.soak(view, new).is_some_and(|soak| soak.ends.is_some_and(|at| at < now));
+            (passed && (soaked || complete)).then_some(Finding::CanaryPassed(now))
+        })?;
+        Some(Plan::Guard { set: Arc::clone(&one.set), finding, rest })
+    }
+
+    /// The state of the canaries of the new set.
+    pub(super) fn soak(&self, view: &View, new: usize) -> Option<Soak> {
+        let canary = self.guards.canary?;
+        let canaries = canary.replicas.of(self.replicas, true).min(self.replicas).max(1);
+        let soak = min_ready(view).checked_add(canary.soak)?;
+        let members = view.sets[new].members.iter().filter(|member| !member.is_marked());
+        let mut ends: Vec<_> = members.filter_map(|member| member.available_at(soak)).collect();
+        ends.sort_unstable();
+        let ends = ends.get(canaries - 1).copied();
+        Some(Soak { canaries, seconds: canary.soak.as_secs(), ends })
+    }
+
+    /// All failed Machines, if there are more than those that are stored.
+    fn failures(&self, view: &View, new: usize, now: Timestamp) -> Option<Finding> {
+        let abort = self.guards.abort.filter(|_| is_rolling(view, new))?;
+        let one = &view.sets[new];
+        let mut failed = FailedMachines::read(one.set.state.guard.failed.as_deref())?;
+        let known = failed.len();
+        for (machine, member) in new_machines(one) {
+            let defect = if member.has_failed() {
+                Defect::Failed
+            } else if not_ready_at(machine, member, abort).is_some_and(|at| at < now) {
+                Defect::NotReady
+            } else {
+                continue;
+            };
+            let name = &machine.meta.key.name;
+            if !failed.contains(name) && failed.len() < MOST_FAILED {
+                failed.add(name, defect);
+            }
+        }
+        let aborts = (failed.len() >= abort.failed).then_some(now);
+        (failed.len() > known).then_some(Finding::Failed(failed, aborts))
+    }
+
+    /// When the next new Machine will not have been ready in time, or the canaries will have been available for long
+    /// enough. There is no watch event for that. In the past if that time came after the decision.
+    pub(in super::super) fn guard_requeue(&self, view: &View) -> Option<Timestamp> {
+        let new = self.new.filter(|new| is_rolling(view, *new))?;
+        let one = &view.sets[new];
+        let stored = &one.set.state.guard;
+        if stored.aborted || view.deployment.spec.paused {
+            return None;
+        }
+        let late = self.guards.abort.and_then(|abort| {
+            let known = FailedMachines::read(stored.failed.as_deref())?;
+            let machines = new_machines(one);
+            let others = machines.filter(|(machine, _)| !known.contains(&machine.meta.key.name));
+            others.filter_map(|(machine, member)| not_ready_at(machine, member, abort)).min()
+        });
+        let soaked = self.soak(view, new).filter(|_| !stored.canary_passed);
+        let soaked = soaked.and_then(|soak| soak.ends);
+        [late, soaked].into_iter().flatten().min()
+    }
+}
+
+/// Whether another set has Machines to lose.
+fn is_rolling(view: &View, new: usize) -> bool {
+    view.sets.iter().enumerate().any(|(at, one)| {
+        let replicas = one.set.state.spec.replicas.unwrap_or(DEFAULT_REPLICAS);
+        at != new && !one.set.meta.deleting && replicas > 0
+    })
+}
+
+/// The Machines that were created for this rollout.
+fn new_machines(one: &SetView) -> impl Iterator<Item = (&Machine, &Member)> {
+    let started = one.set.state.guard.started;
+    let members = one.members.iter();
+    members
+        .filter_map(|member| Some((member.machine.as_deref()?, member)))
+        .filter(move |(machine, _)| started.is_none_or(|started| machine.created >= started))
+}
+
+/// When the Machine will have had no ready Node for too long; `None` if it has one.
+fn not_ready_at(machine: &Machine, member: &Member, abort: Abort) -> Option<Timestamp> {
+    if member.ready.is_some() || member.has_failed() {
+        return None;
+    }
+    let since = member.unready_since.map_or(machine.created, |since| since.max(machine.created));
+    since.checked_add(abort.timeout).ok()
+}
+
+#[cfg(test)]
+mod tests;
