@@ -109,6 +109,7 @@ impl Scenario for Rolling {
             ("machinedeployments" | "machinesets", _) => u32::MAX,
             ("machines", None) if request.verb != Verb::Patch => u32::MAX,
             ("machines", None) if is_label(request) => 1,
+            ("nodes", _) if is_mark(request) => 1,
             // What a single machine goes through is tried in other scenarios.
             _ if news == machines::STATE || news == machines::DRAINING => 0,
             _ => 1,

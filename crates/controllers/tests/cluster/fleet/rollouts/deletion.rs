@@ -81,6 +81,24 @@ async fn deletion_in_the_foreground_ends_after_the_last_machine() -> Result<()> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn marks_are_removed_from_nodes_whose_deployment_was_deleted_while_no_process_ran()
+-> Result<()> {
+    let (fleet, process) = rolling("no-owner").await?;
+    process.kill().await?;
+    let nodes = fleet.own_nodes().await?;
+    assert!(nodes.iter().any(|node| node.annotations().contains_key("machinist.dev/rollout")));
+    delete(&fleet, PropagationPolicy::Orphan).await?;
+    let check = || async {
+        ensure!(fleet.deployments().get_opt(WEB).await?.is_none(), "it is there");
+        Ok(())
+    };
+    fleet.eventually("the deployment to be gone", check).await?;
+    let process = fleet.run()?;
+    until_unmarked(&fleet).await?;
+    process.kill().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_orphaning_deletion_stops_the_roll_and_a_new_deployment_goes_on() -> Result<()> {
     let (fleet, process) = rolling("orphan").await?;
     delete(&fleet, PropagationPolicy::Orphan).await?;
