@@ -26,12 +26,13 @@ use machinist_runtime::cache::store::Entry;
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer, Written};
 use serde_json::{Map, Value, json};
 
-use super::MachineDeploymentController;
 use super::ownership::is_own;
 use super::plan::{Finding, Outcome, Plan, Resize};
 use super::snapshot::{MARK, Snapshot, View};
 use super::template;
+use super::{MachineDeploymentController, messages};
 use crate::kinds::{Machine, MachineDeploymentSpec, MachineSet};
+use crate::machine_set::memory::{FailedClaim, MEMORY, skips_machine};
 use crate::owner_references::references;
 
 /// Writes to Machines in flight.
@@ -106,11 +107,47 @@ fn outcome<T>(written: Result<Option<T>, WriteError>) -> Result<Outcome, Failure
     }
 }
 
+/// A webhook has removed the change, or the CRD has no such field.
+fn unchanged_failure(meta: &Meta) -> Failure {
+    Failure {
+        category: Category::InvalidConfiguration,
+        retry: Retry::Backoff,
+        message: messages::unchanged(&meta.key.name),
+    }
+}
+
 impl Executor<'_> {
     async fn patch_set(&self, set: &MachineSet, patch: Value) -> Result<Outcome, Failure> {
-        let sets = &self.controller.sets;
+        self.patch(&self.controller.sets, &set.meta, patch).await
+    }
+
+    /// What is refused is not repeated for a while.
+    async fn patch<K: Kind>(
+        &self,
+        cache: &Cache<K>,
+        meta: &Meta,
+        patch: Value,
+    ) -> Result<Outcome, Failure> {
         let (part, guard) = (Part::Object, Guard::Version);
-        outcome(self.writer.patch(sets, &set.meta, part, guard, patch, self.plan).await)
+        let written = self.writer.patch(cache, meta, part, guard, patch, self.plan).await;
+        let unchanged = matches!(&written, Ok(Some(new)) if new.version == meta.version);
+        let result = if unchanged { Err(unchanged_failure(meta)) } else { outcome(written) };
+        result.inspect_err(|failure| self.remember(meta, failure))
+    }
+
+    fn remember(&self, meta: &Meta, failure: &Failure) {
+        if !skips_machine(failure.category) {
+            return;
+        }
+        let text = match self.plan {
+            Plan::Claim { .. } => messages::claim_failed(&failure.message),
+            _ => messages::update_failed(&failure.message),
+        };
+        let (now, poll) = (self.controller.clock.uptime(), self.controller.timings.poll);
+        let mut refused = self.controller.refused.lock();
+        let earlier = refused.get(&meta.uid, now);
+        let failed = FailedClaim::after(earlier, meta, text.into(), now, poll);
+        refused.insert(meta.uid.clone(), failed, now, MEMORY);
     }
 
     /// A deployment that is already deleted must not adopt: garbage collection would delete the set.
@@ -122,7 +159,7 @@ impl Executor<'_> {
         if !adopt.is_empty() && !self.still_exists().await? {
             return Ok(Outcome::Outdated);
         }
-        let mut last = Outcome::Executed;
+        let mut results = Vec::new();
         for set in adopt {
             let owner = Some((MACHINE_DEPLOYMENTS, self.deployment));
             let owners = references(&set.state.other_owners, owner);
@@ -133,7 +170,7 @@ impl Executor<'_> {
                 labels.insert(LABEL_TEMPLATE_HASH.to_owned(), json!(hash));
             }
             let metadata = json!({"ownerReferences": owners, "labels": labels});
-            last = self.patch_set(set, json!({"metadata": metadata})).await?;
+            results.push(self.patch_set(set, json!({"metadata": metadata})).await);
         }
         for set in release {
             let owners = references(&set.state.other_owners, None);
@@ -141,9 +178,9 @@ impl Executor<'_> {
             labels.retain(|name, value| set.state.labels.get(name) == value.as_str());
             labels.values_mut().for_each(|value| *value = Value::Null);
             let metadata = json!({"ownerReferences": owners, "labels": labels});
-            last = self.patch_set(set, json!({"metadata": metadata})).await?;
+            results.push(self.patch_set(set, json!({"metadata": metadata})).await);
         }
-        Ok(last)
+        all(results)
     }
 
     async fn still_exists(&self) -> Result<bool, Failure> {
@@ -233,7 +270,11 @@ impl Executor<'_> {
             Ok(Written::LeftOut) => Ok(Outcome::DryRun),
             Ok(_) => Ok(Outcome::Executed),
             Err(error) if error.not_found() => Ok(Outcome::Outdated),
-            Err(error) => Err(error.failure()),
+            Err(error) => {
+                let failure = error.failure();
+                self.remember(meta, &failure);
+                Err(failure)
+            }
         }
     }
 
@@ -249,23 +290,12 @@ impl Executor<'_> {
     }
 
     async fn patch_machines(&self, patches: Vec<(&Machine, Value)>) -> Result<Outcome, Failure> {
+        let machines = &self.controller.machines;
         let mut writes = Vec::new();
         for (machine, patch) in patches {
-            writes.push(self.patch_machine(machine, patch));
+            writes.push(self.patch(machines, &machine.meta, patch));
         }
-        let results: Vec<_> = stream::iter(writes).buffered(MACHINES).collect().await;
-        let mut all = Outcome::Executed;
-        for result in results {
-            if let Outcome::DryRun = result? {
-                all = Outcome::DryRun;
-            }
-        }
-        Ok(all)
-    }
-
-    async fn patch_machine(&self, machine: &Machine, patch: Value) -> Result<Outcome, Failure> {
-        let (machines, part, guard) = (&self.controller.machines, Part::Object, Guard::Version);
-        outcome(self.writer.patch(machines, &machine.meta, part, guard, patch, self.plan).await)
+        all(stream::iter(writes).buffered(MACHINES).collect().await)
     }
 
     async fn scale(&self, sizes: &[Resize]) -> Result<Outcome, Failure> {
@@ -294,13 +324,20 @@ impl Executor<'_> {
         let Ok(selector) = &self.view.deployment.spec.selector else {
             return Ok(Outcome::Outdated);
         };
-        let mut known = Vec::new();
+        let mut lists = vec![(selector.to_string(), Vec::new())];
         for one in &self.view.sets {
-            known.extend(self.controller.machines_by_owner.get(&one.set.meta.uid.0));
+            let known = self.controller.machines_by_owner.get(&one.set.meta.uid.0);
+            match &one.set.state.spec.selector {
+                // The labels of the Machines of an adopted set may be others.
+                Ok(own) if !own.implies(selector) => lists.push((own.to_string(), known)),
+                _ => lists[0].1.extend(known),
+            }
         }
-        let (namespace, labels) = (&self.deployment.key.namespace, selector.to_string());
-        let listed = self.controller.machines.verify_selected(namespace, &labels, &known).await;
-        listed.map_err(|error| error.failure())?;
+        let namespace = &self.deployment.key.namespace;
+        for (labels, known) in lists {
+            let listed = self.controller.machines.verify_selected(namespace, &labels, &known).await;
+            listed.map_err(|error| error.failure())?;
+        }
         let window = |one: &super::snapshot::SetView| {
             one.set.state.window.as_ref().is_ok_and(|window| window.is_closed())
         };
@@ -346,6 +383,18 @@ fn found(finding: &Finding) -> AnnotationChange {
 /// In whole seconds, as the times of objects.
 fn time(at: Timestamp) -> String {
     format!("v1 {}", conditions::whole_seconds(at))
+}
+
+/// The first failure; otherwise the last outcome, or that of a dry run.
+fn all(results: Vec<Result<Outcome, Failure>>) -> Result<Outcome, Failure> {
+    let mut last = Outcome::Executed;
+    for result in results {
+        let outcome = result?;
+        if !matches!(last, Outcome::DryRun) {
+            last = outcome;
+        }
+    }
+    Ok(last)
 }
 
 /// The deployment's selector, limited to the template.

@@ -24,9 +24,10 @@ use self::scaling::{Fleet, Numbers, Step, Wait};
 use super::error::Refusal;
 use super::hot_fields::HotFields;
 use super::plan::{Plan, Reason, Resize};
+use super::revision;
 use super::snapshot::{Member, Missing, SetView, Snapshot, View};
 use super::template::{self, Parts};
-use crate::kinds::{Machine, MachineDeploymentSpec};
+use crate::kinds::{Machine, MachineDeploymentSpec, MachineSet};
 
 const DEFAULT_REPLICAS: i32 = 1;
 const DEFAULT_SURGE: usize = 1;
@@ -101,15 +102,24 @@ impl Desired {
     }
 
     fn plan(&self, snapshot: &Snapshot, view: &View, now: Timestamp) -> Plan {
-        if !view.orphans.is_empty() || !view.unselected.is_empty() {
-            let (adopt, release) = (view.orphans.clone(), view.unselected.clone());
+        let claimed = |sets: &[Arc<MachineSet>]| -> Vec<_> {
+            sets.iter().filter(|set| !view.refused.has(&set.meta)).map(Arc::clone).collect()
+        };
+        let (adopt, release) = (claimed(&view.orphans), claimed(&view.unselected));
+        if !adopt.is_empty() || !release.is_empty() {
             return Plan::Claim { adopt, release, rest: self.scale(view, now).rest() };
         }
         let paused = view.deployment.spec.paused;
         match self.new {
             None if !paused => return self.create(snapshot, view),
             Some(new) if !paused => {
-                if let Some((set, revision)) = number(view, new) {
+                let set = &view.sets[new].set;
+                let is_refused = view.refused.has(&set.meta);
+                let number = number(view, new).filter(|(set, _)| match set {
+                    Some(_) => !is_refused,
+                    None => !view.refused.has(&snapshot.meta),
+                });
+                if let Some((set, revision)) = number {
                     return match set {
                         None => Plan::AnnotateRevision(revision),
                         Some(set) => {
@@ -120,7 +130,8 @@ impl Desired {
                         }
                     };
                 }
-                if let Some(plan) = self.push_down(view, new) {
+                let push = self.push_down(view, new).filter(|_| !is_refused);
+                if let Some(plan) = push {
                     return plan;
                 }
             }
@@ -162,7 +173,13 @@ impl Desired {
     }
 
     fn scale(&self, view: &View, now: Timestamp) -> Plan {
-        let sets: Vec<_> = view.sets.iter().map(|one| numbers(one, view, now)).collect();
+        let own = view.sets.iter().map(|one| numbers(one, view, now));
+        // Machines that cannot be adopted count, so that the deployment does not double.
+        let others = view.refused.orphans.iter().map(|one| {
+            let one = numbers(one, view, now);
+            Numbers { members: one.members.max(one.desired), deleting: true, ..one }
+        });
+        let sets: Vec<_> = own.chain(others).collect();
         let fleet = Fleet {
             replicas: self.replicas,
             surge: self.surge,
@@ -199,7 +216,7 @@ impl Desired {
     }
 
     /// The oldest empty set beyond the history.
-    fn old_set(&self, view: &View) -> Option<Arc<crate::kinds::MachineSet>> {
+    fn old_set(&self, view: &View) -> Option<Arc<MachineSet>> {
         let limit = view.deployment.spec.history_limit;
         let limit = limit.map_or(DEFAULT_HISTORY, |limit| usize::try_from(limit).unwrap_or(0));
         let old = view.sets.iter().enumerate();
@@ -219,11 +236,13 @@ impl Desired {
     }
 }
 
-/// The oldest set whose hash is that of the current template.
+/// The set whose hash is that of the current template. Several have it if they leave out different fields: then the
+/// one of the highest revision is current, so that an upgrade rolls nothing.
 fn set_of_template(view: &View) -> Result<Option<usize>, serde_json::Error> {
     let template = &view.deployment.spec.template;
     // The fields that sets leave out rarely differ.
     let mut hashes: Vec<(Option<&str>, String)> = Vec::new();
+    let mut found = None;
     for (at, one) in view.sets.iter().enumerate() {
         let fields = one.set.state.hot_fields.as_deref();
         if hashes.iter().all(|(known, _)| *known != fields) {
@@ -234,17 +253,21 @@ fn set_of_template(view: &View) -> Result<Option<usize>, serde_json::Error> {
             *known == fields && label == Some(hash.as_str())
         };
         if !one.set.meta.deleting && hashes.iter().any(is_its) {
-            return Ok(Some(at));
+            let rank = revision::rank(one.set.state.revision, one.set.state.spec.replicas);
+            // Of equal ones the oldest.
+            if found.is_none_or(|(best, _)| rank > best) {
+                found = Some((rank, at));
+            }
         }
     }
     // So that an unreadable template is refused without sets, too.
-    template::hash_on(template, None).map(|_| None)
+    template::hash_on(template, None).map(|_| found.map(|(_, at)| at))
 }
 
 /// The revision of the current template is the highest one, also after a rollback. Its set has the change cause of the
 /// deployment; without one, it keeps its own. The answer is what is to be stored: on the set, or else on the
 /// deployment.
-fn number(view: &View, new: usize) -> Option<(Option<Arc<crate::kinds::MachineSet>>, i64)> {
+fn number(view: &View, new: usize) -> Option<(Option<Arc<MachineSet>>, i64)> {
     let set = &view.sets[new].set;
     let others = newest(view, Some(new));
     let cause = view.deployment.change_cause.as_ref();
@@ -359,13 +382,15 @@ fn numbers(one: &SetView, view: &View, now: Timestamp) -> Numbers {
 }
 
 fn is_markable(member: &Member, view: &View, now: Timestamp) -> bool {
-    let known = member.machine.is_some();
+    let known = member.machine.as_ref().is_some_and(|one| !view.refused.has(&one.meta));
     known && !member.is_marked() && !member.has_failed() && !is_available(member, view, now)
 }
 
 /// Whether only our mark keeps it from being available.
 fn is_recovered(member: &Member, view: &View, now: Timestamp) -> bool {
-    member.is_marked_by_us() && is_available(member, view, now)
+    let is_refused = |one: &Arc<Machine>| view.refused.has(&one.meta);
+    let is_refused = member.machine.as_ref().is_some_and(is_refused);
+    member.is_marked_by_us() && !is_refused && is_available(member, view, now)
 }
 
 fn recovered(one: &SetView, view: &View, now: Timestamp) -> Vec<Arc<Machine>> {

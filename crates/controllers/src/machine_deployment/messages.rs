@@ -165,6 +165,9 @@ texts! {
         "Updated MachineSet {set}, and {} next, without replacing Machines: {}", machines(count, ""), changes(changed);
     pub(super) fn collision(set: &str) =
         "The name {set} is taken by a MachineSet of another owner; another name is used";
+    pub(super) fn unchanged(name: &str) =
+        "the API server accepted the patch of {name} and stored nothing; an admission webhook may have removed the \
+         change";
     pub(super) fn claim_failed(cause: &str) = "Cannot adopt or release a MachineSet: {cause}";
     pub(super) fn create_failed(cause: &str) = "Cannot create a MachineSet: {cause}";
     pub(super) fn node_failed(node: &str, cause: &str) = "Node {node}: {cause}";
@@ -311,6 +314,7 @@ mod tests {
             (FAILURE, EventReason::ReconcileError.as_str(), claim_failed(refused)),
             (FAILURE, EventReason::FailedCreate.as_str(), create_failed(refused)),
             (FAILURE, EventReason::FailedUpdate.as_str(), update_failed(refused)),
+            (FAILURE, EventReason::FailedUpdate.as_str(), update_failed(&unchanged(set))),
             (FAILURE, EventReason::ReconcileError.as_str(), list_failed(refused)),
             (
                 "Event Warning",

@@ -56,6 +56,7 @@ use self::report::report;
 use self::snapshot::Snapshot;
 use crate::kinds::indexes::machines_by_node;
 use crate::kinds::{MachineDeployments, MachineSets, Machines, Node, Nodes, Readiness};
+use crate::machine_set::memory::{FailedClaim, Remembered};
 use crate::owner_references::owner_uid;
 
 #[derive(Debug)]
@@ -71,6 +72,7 @@ pub struct MachineDeploymentController {
     nodes_by_rollout: Arc<Index>,
     lists: Lists,
     sizes: Sizes,
+    refused: Remembered<FailedClaim>,
     node_troubles: NodeTroubles,
     clock: SharedClock,
     timings: MachineTimings,
@@ -100,6 +102,7 @@ impl MachineDeploymentController {
             machines,
             lists: Lists::default(),
             sizes: Sizes::new(timings.late_create),
+            refused: Remembered::default(),
             node_troubles: NodeTroubles::new(timings.late_create / 2),
             clock: Arc::clone(&shared.clock),
             timings,
@@ -128,7 +131,18 @@ impl Controller for MachineDeploymentController {
 
     fn subscribe(&self, queue: &Arc<Queue>) {
         let for_deployments = Arc::clone(queue);
+        let deployments = Arc::downgrade(&self.deployments);
         self.deployments.subscribe(move |change| {
+            if ownership::selects_otherwise(change.before, change.after)
+                && let Some(deployments) = deployments.upgrade()
+            {
+                let is_near = |other: &ObjectKey| other.namespace == change.key.namespace;
+                let all = deployments.select(|other| is_near(&other.meta.key));
+                // An overlap with it may have ended.
+                all.iter()
+                    .filter(|key| *key != change.key)
+                    .for_each(|key| for_deployments.add(key));
+            }
             if change.after.is_some() {
                 for_deployments.add_changed(change.key, change);
             }

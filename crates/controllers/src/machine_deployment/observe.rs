@@ -9,12 +9,13 @@ use machinist_api::names::CONDITION_DRAINED;
 use machinist_domain::hash::fnv1a;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
+use machinist_domain::report::EventReason;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
 use super::MachineDeploymentController;
 use super::hot_fields::HotFields;
-use super::snapshot::{Member, Missing, NodesView, SetView, Snapshot, View};
+use super::snapshot::{Member, Missing, NodesView, Refused, SetView, Snapshot, View};
 use super::template;
 use crate::kinds::{Machine, MachineDeployment, MachineSet, Readiness, Ready};
 use crate::machine_set::ordinals;
@@ -56,6 +57,7 @@ async fn view(
         unselected: Vec::new(),
         undecodable: None,
         overlaps: overlap(controller, meta, deployment),
+        refused: Refused::default(),
         doubtful: false,
         listed: false,
         fingerprint: 0,
@@ -87,11 +89,42 @@ async fn view(
     view.sets.sort_by_key(|one| (one.set.state.created, one.set.meta.key.clone()));
     view.nodes = nodes::view(controller, meta, &view.sets).await?;
     view.drained = drained(controller, &view.sets);
+    view.refused = refused(controller, meta, &view).await?;
     let now = controller.clock.uptime();
     view.fingerprint = fnv1a(state.as_bytes());
     view.doubtful = controller.lists.is_doubtful(&meta.uid, now);
     view.listed = controller.lists.is_listed(&meta.uid, view.fingerprint, now);
     Ok(view)
+}
+
+/// What was refused, unless it has changed since or is to be tried again.
+async fn refused(
+    controller: &MachineDeploymentController,
+    meta: &Meta,
+    view: &View,
+) -> Result<Refused, ApiError> {
+    let (mut refused, now) = (Refused::default(), controller.clock.uptime());
+    let claims = view.orphans.iter().chain(&view.unselected).map(|set| &set.meta);
+    let members = view.sets.iter().flat_map(|one| &one.members);
+    let machines = members.filter_map(|member| Some(&member.machine.as_ref()?.meta));
+    let sets = view.sets.iter().map(|one| &one.set.meta);
+    let claims = claims.map(|meta| (EventReason::ReconcileError, meta));
+    let others = std::iter::once(meta).chain(sets).chain(machines);
+    let others = others.map(|meta| (EventReason::FailedUpdate, meta));
+    for (reason, meta) in claims.chain(others) {
+        let failed = controller.refused.lock().get(&meta.uid, now).cloned();
+        let Some(failed) = failed.filter(|failed| failed.skips(meta, now)) else { continue };
+        refused.objects.insert(meta.uid.clone());
+        refused.cause.get_or_insert((reason, failed.cause));
+        let retry = failed.retry_at.saturating_sub(now);
+        refused.retry = Some(refused.retry.map_or(retry, |first| first.min(retry)));
+    }
+    for set in &view.orphans {
+        if refused.has(&set.meta) {
+            refused.orphans.push(set_view(controller, Arc::clone(set)).await?);
+        }
+    }
+    Ok(refused)
 }
 
 /// The set of the current template: its creation may not have been answered.

@@ -6,13 +6,16 @@ use machinist_api::names::LABEL_TEMPLATE_HASH;
 use machinist_api::resource::{MACHINE_DEPLOYMENTS, MACHINE_SETS};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
+use machinist_domain::pairs::Pairs;
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::store::Entry;
 
 use super::node_marks;
 use crate::kinds::{
-    Machine, MachineDeploymentSpec, MachineDeployments, MachineSet, MachineSets, Nodes,
+    Machine, MachineDeployment, MachineDeploymentSpec, MachineDeployments, MachineSet, MachineSets,
+    Nodes,
 };
+use crate::machine_set::selector::{Selector, SelectorError};
 use crate::owner_references::{orphans_of, owner_of};
 
 pub(super) fn sets_by_owner(entry: &Entry<MachineSet>) -> Vec<Arc<str>> {
@@ -22,6 +25,20 @@ pub(super) fn sets_by_owner(entry: &Entry<MachineSet>) -> Vec<Arc<str>> {
         // It is never adopted.
         (None, Entry::Undecodable(_)) => Vec::new(),
     }
+}
+
+/// Whether an existing deployment is gone, or selects other MachineSets than before.
+pub(super) fn selects_otherwise(
+    before: Option<&Entry<MachineDeployment>>,
+    after: Option<&Entry<MachineDeployment>>,
+) -> bool {
+    fn selection(
+        entry: Option<&Entry<MachineDeployment>>,
+    ) -> Option<(&Result<Selector, SelectorError>, &Pairs)> {
+        let spec = &entry?.known()?.spec;
+        Some((&spec.selector, &spec.template.labels))
+    }
+    before.is_some() && selection(before) != selection(after)
 }
 
 /// The deployments that a set concerns: its owner or, without one, all that select it.

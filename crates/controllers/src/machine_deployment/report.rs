@@ -14,6 +14,7 @@ use super::decide::{Desired, is_available, min_ready};
 use super::messages;
 use super::plan::{Finding, Outcome, Plan, Reason, set_name};
 use super::snapshot::{Snapshot, View};
+use crate::machine_set::memory::skips_machine;
 
 /// Added to the time of availability, because a Machine is available only *after* `minReadySeconds`.
 const A_MOMENT: SignedDuration = SignedDuration::from_millis(1);
@@ -99,15 +100,19 @@ fn executed(
             // What was decided before that time is decided again.
             let guard = desired.guard_requeue(view).filter(|_| result != ReconcileResult::Changed);
             let guard = guard.and_then(|at| until(at.max(now), now));
-            let (patch, deadline) = status.patch(Trouble::None);
+            let earlier = view.refused.cause.as_ref();
+            let trouble =
+                earlier.map_or(Trouble::None, |(reason, text)| Trouble::Earlier(*reason, text));
+            let (patch, deadline) = status.patch(trouble);
             let retry = match plan {
                 // A list that finds nothing new requeues nothing, nor does a Node that is gone.
                 Plan::List | Plan::PushDone { listed: false, .. } | Plan::MarkNodes { .. } => {
                     Some(Duration::from_millis(1))
                 }
                 _ => {
-                    let nodes = nodes::again(view);
-                    let again = [next_available(view, now), deadline, late(view), nodes, guard];
+                    let (late, nodes) = (late(view), nodes::again(view));
+                    let (next, refused) = (next_available(view, now), view.refused.retry);
+                    let again = [next, deadline, late, nodes, guard, refused];
                     again.into_iter().flatten().min()
                 }
             };
@@ -129,8 +134,21 @@ fn failed(status: &Status<'_>, failure: &Failure) -> Report {
     let known = failure.category.needs_attention();
     let trouble = if known { Trouble::Failure(reason, &text) } else { Trouble::Unknown };
     let events = known.then(|| warning(reason, &text)).into_iter().collect();
-    // A right that is granted changes no object.
-    let retry = Some(failure.retry.or_backoff());
+    let is_skipped = skips_machine(failure.category)
+        && matches!(
+            status.plan,
+            Plan::Claim { .. }
+                | Plan::SetRevision { .. }
+                | Plan::AnnotateRevision(_)
+                | Plan::PushDown { .. }
+                | Plan::PushMachines(_)
+                | Plan::PushDone { listed: true, .. }
+                | Plan::Mark(_)
+                | Plan::Unmark(_)
+        );
+    // The object is skipped for a while. Otherwise: a right that is granted changes no object.
+    let retry = if is_skipped { Retry::Soon } else { failure.retry.or_backoff() };
+    let retry = Some(retry);
     let (patch, _) = status.patch(trouble);
     Report { result: ReconcileResult::Failed, status: patch, events, retry }
 }

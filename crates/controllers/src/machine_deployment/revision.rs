@@ -3,6 +3,8 @@
 //! A revision is a MachineSet with the annotation of its number. Its template is the one that the deployment had, with
 //! the label of the hash.
 
+use std::cmp::Reverse;
+
 use jiff::Timestamp;
 use machinist_api::names::{
     ANNOTATION_CHANGE_CAUSE, ANNOTATION_HOT_FIELDS, ANNOTATION_REVISION, LABEL_TEMPLATE_HASH,
@@ -27,6 +29,11 @@ pub struct Revision {
     pub current: bool,
     /// Labels, annotations and spec.
     pub template: Value,
+}
+
+/// By which one of several sets with the current template is the current one: the greatest.
+pub(super) fn rank(number: Option<i64>, replicas: Option<i32>) -> (Option<i64>, bool) {
+    (number, replicas != Some(0))
 }
 
 /// A template whose spec is not a map.
@@ -70,6 +77,15 @@ pub fn revisions(
             set: metadata.name,
             template,
         });
+    }
+    let current = revisions.iter().filter(|one: &&Revision| one.current).map(|one| {
+        let rank = rank(Some(one.number), Some(one.replicas));
+        (rank, Reverse((one.created, one.set.clone())))
+    });
+    if let Some((_, Reverse((_, current)))) = current.max() {
+        for one in &mut revisions {
+            one.current = one.set == current;
+        }
     }
     revisions.sort_by(|one, other| (one.number, &one.set).cmp(&(other.number, &other.set)));
     Ok(revisions)
@@ -172,6 +188,14 @@ mod tests {
             }},
         });
         assert_eq!(patch, expected);
+    }
+
+    #[test]
+    fn only_the_latest_set_of_the_template_is_current() {
+        let web = deployment(&template("a"));
+        let sets = ["1", "2"].map(|number| set(number, number, "u", template("a")));
+        let found = revisions(&web, sets.into()).unwrap();
+        assert_eq!(found.iter().map(|one| one.current).collect::<Vec<_>>(), [false, true]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use machinist_runtime::cache::kind::Kind as _;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::snapshot::{Member, NodesView, SetView, Snapshot, View};
+use super::snapshot::{Member, NodesView, Refused, SetView, Snapshot, View};
 use super::template;
 use crate::kinds::{MachineDeployment, MachineDeployments, MachineSet, MachineSets, Machines};
 
@@ -135,6 +135,7 @@ pub(super) fn snapshot(deployment: &Value, sets: Vec<SetView>) -> Snapshot {
         unselected: Vec::new(),
         undecodable: None,
         overlaps: None,
+        refused: Refused::default(),
         doubtful: false,
         listed: false,
         fingerprint: 0,

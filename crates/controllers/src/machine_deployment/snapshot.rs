@@ -1,11 +1,13 @@
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY};
-use machinist_domain::key::ObjectKey;
+use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::machine::Phase;
 use machinist_domain::meta::Meta;
+use machinist_domain::report::EventReason;
 
 use crate::kinds::{Machine, MachineDeployment, MachineSet, Node};
 
@@ -42,6 +44,7 @@ pub struct View {
     pub undecodable: Option<ObjectKey>,
     /// An older MachineDeployment that selects the same MachineSets.
     pub overlaps: Option<ObjectKey>,
+    pub refused: Refused,
     /// A set may have been scaled down that had more Machines than were in the view.
     pub doubtful: bool,
     /// The Machines were listed live in this state of the deployment and its sets.
@@ -68,6 +71,24 @@ pub struct NodeTrouble {
     pub cause: Option<String>,
     /// Until when they are left alone.
     pub until: Duration,
+}
+
+/// Objects whose last write was refused. It is not repeated for a while, so that it does not hold up scaling.
+#[derive(Debug, Clone, Default)]
+pub struct Refused {
+    pub objects: HashSet<Uid>,
+    /// MachineSets among the orphans, with Machines that count although they are not adopted.
+    pub orphans: Vec<SetView>,
+    /// Of the first one.
+    pub cause: Option<(EventReason, Arc<str>)>,
+    /// After which time one of them is tried again.
+    pub retry: Option<Duration>,
+}
+
+impl Refused {
+    pub fn has(&self, meta: &Meta) -> bool {
+        self.objects.contains(&meta.uid)
+    }
 }
 
 #[derive(Debug, Clone)]

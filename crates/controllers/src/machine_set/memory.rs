@@ -14,9 +14,9 @@ use super::ordinals::Window;
 use super::snapshot::InFlight;
 
 /// How long something is remembered that is not needed again.
-pub(super) const MEMORY: Duration = Duration::from_secs(3600);
+pub(crate) const MEMORY: Duration = Duration::from_secs(3600);
 
-pub(super) type Remembered<V> = Mutex<ExpiringMap<Uid, V>>;
+pub(crate) type Remembered<V> = Mutex<ExpiringMap<Uid, V>>;
 
 /// The generations of sets for which their Machines were listed live. A list serves one deletion of one generation.
 #[derive(Debug, Default)]
@@ -100,27 +100,27 @@ pub(super) fn hold(written: Option<Duration>, pause: Duration, now: Duration) ->
     written.map_or(Duration::ZERO, |at| (at + pause).saturating_sub(now))
 }
 
-/// Whether a Machine is skipped after this failure to adopt or release it, so that it does not block the scaling of
-/// the set. All other failures end by themselves.
-pub(super) fn skips_machine(category: Category) -> bool {
+/// Whether an object is skipped after this failure to write it, so that it does not block scaling. All other failures
+/// end by themselves.
+pub(crate) fn skips_machine(category: Category) -> bool {
     category.needs_attention()
 }
 
-/// A Machine that could not be adopted or released.
+/// A Machine that could not be adopted or released; for MachineDeployments, any object that could not be written.
 #[derive(Debug, Clone)]
-pub(super) struct FailedClaim {
+pub(crate) struct FailedClaim {
     /// The version that was tried: a Machine that has changed since is tried again.
     pub(super) version: Version,
-    pub(super) cause: Arc<str>,
+    pub(crate) cause: Arc<str>,
     /// How often this version was tried.
     failures: u32,
     /// The uptime at which it is tried again: no event announces that a right was granted or a webhook answers again.
-    pub(super) retry_at: Duration,
+    pub(crate) retry_at: Duration,
 }
 
 impl FailedClaim {
     /// The claim of this Machine failed, after `earlier` failures.
-    pub(super) fn after(
+    pub(crate) fn after(
         earlier: Option<&Self>,
         machine: &Meta,
         cause: Arc<str>,
@@ -135,7 +135,7 @@ impl FailedClaim {
         Self { version: machine.version, cause, failures, retry_at }
     }
 
-    pub(super) fn skips(&self, machine: &Meta, now: Duration) -> bool {
+    pub(crate) fn skips(&self, machine: &Meta, now: Duration) -> bool {
         self.version == machine.version && self.retry_at > now
     }
 }

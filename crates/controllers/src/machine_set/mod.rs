@@ -13,7 +13,7 @@ mod exploration;
 #[cfg(test)]
 mod fuzz;
 mod membership;
-mod memory;
+pub(crate) mod memory;
 mod messages;
 mod metrics;
 mod observe;

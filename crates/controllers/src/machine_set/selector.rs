@@ -63,6 +63,11 @@ impl Selector {
         self.matches_by(|name| labels.get(name))
     }
 
+    /// Whether every object that this selector matches also matches the other one: it has the same requirements.
+    pub fn implies(&self, other: &Self) -> bool {
+        other.0.iter().all(|requirement| self.0.contains(requirement))
+    }
+
     /// Whether an object whose labels `get` returns matches.
     pub fn matches_by<'a>(&self, get: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|requirement| requirement.test.holds(get(&requirement.key)))
@@ -239,5 +244,13 @@ mod tests {
                 prop_assert!(!selector.to_string().contains([',', ' ', '(', ')', '!']));
             }
         }
+    }
+
+    #[test]
+    fn a_selector_with_the_same_requirements_implies_another_one() {
+        let labels = |labels: Value| read(json!({ "matchLabels": labels })).unwrap();
+        let (one, both) = (labels(json!({"a": "b"})), labels(json!({"a": "b", "c": "d"})));
+        assert!(both.implies(&one) && one.implies(&one));
+        assert!(!one.implies(&both) && !labels(json!({"a": "x", "c": "d"})).implies(&one));
     }
 }

@@ -70,12 +70,15 @@ impl Desired {
         let one = &view.sets[new];
         let pending = one.set.state.pending_changes.as_deref()?;
         let behind = self.behind(one, &Pending::read(Some(pending)));
+        let (refused, behind): (Vec<_>, Vec<_>) =
+            behind.into_iter().partition(|(machine, _)| view.refused.has(&machine.meta));
         if !behind.is_empty() {
             return Some(Plan::PushMachines(behind));
         }
         let is_closed = one.set.state.window.as_ref().is_ok_and(|window| window.is_closed());
         let is_read = one.members.iter().all(|member| member.machine.is_some());
-        let is_done = is_closed && one.open == 0 && is_read;
+        let is_done = is_closed && one.open == 0 && is_read && refused.is_empty();
+        let is_done = is_done && !view.refused.has(&one.set.meta);
         let set = Arc::clone(&one.set);
         is_done.then_some(Plan::PushDone { set, listed: view.listed, rest })
     }

@@ -230,6 +230,7 @@ impl Fleet<'_> {
             return None;
         }
         self.shrink(self.replicas)
+            .or_else(|| self.unmark(new))
             .or_else(|| self.raise(new, self.replicas.saturating_sub(self.sets[new].desired)))
     }
 

@@ -1,4 +1,4 @@
-use machinist_domain::key::ObjectKey;
+use machinist_domain::key::{ObjectKey, Uid};
 use serde_json::{Value, json};
 
 use super::super::samples::{deployment, member, now, set, snapshot, with_members};
@@ -191,6 +191,75 @@ fn sets_are_adopted_and_released_by_the_selector() {
         view.unselected.push(set("d", 1, 1, &json!({})));
     });
     assert_eq!(plan, "adopt c, release d");
+}
+
+/// What was refused is left out until it is tried again; everything else goes on.
+#[test]
+fn a_write_that_is_refused_does_not_hold_up_scaling() {
+    let refuse = |snapshot: &mut Snapshot, uid: &str| {
+        snapshot.content.as_mut().unwrap().refused.objects.insert(Uid(uid.into()));
+    };
+    let claim = changed(|snapshot| {
+        let view = snapshot.content.as_mut().unwrap();
+        view.orphans.push(set("c", 1, 1, &json!({})));
+        view.unselected.push(set("d", 1, 1, &json!({})));
+        refuse(snapshot, "c-uid");
+    });
+    assert_eq!(claim, "release d");
+    let refused = |deployment: &Value, sets: Vec<SetView>, uid: &str| {
+        let mut snapshot = snapshot(deployment, sets);
+        refuse(&mut snapshot, uid);
+        decide(&snapshot, now()).to_string()
+    };
+    let mut caused = deployment();
+    caused["spec"]["replicas"] = json!(4);
+    caused["metadata"]["annotations"]["kubernetes.io/change-cause"] = json!("more");
+    let sets = rolling([0, 0, 0], [3, 3, 0]);
+    assert_eq!(plan(&caused, sets.clone()), "set revision 2 on MachineSet b");
+    assert_eq!(refused(&caused, sets.clone(), "b-uid"), "scale b from 3 to 4");
+    let mut patient = deployment();
+    patient["spec"]["minReadySeconds"] = json!(5);
+    assert_eq!(plan(&patient, sets.clone()), "update MachineSet b");
+    assert_eq!(refused(&patient, sets.clone(), "b-uid"), "no-op: the rollout is complete");
+    let mut numbered = deployment();
+    numbered["metadata"]["annotations"] = json!({});
+    assert_eq!(plan(&numbered, sets.clone()), "set revision 2");
+    assert_eq!(refused(&numbered, sets, "web-uid"), "no-op: the rollout is complete");
+    let mut sets = rolling([3, 2, 0], [1, 1, 0]);
+    sets[0].members.push(member("a-9", None, &json!({})));
+    assert_eq!(plan(&deployment(), sets.clone()), "mark a-9 for deletion");
+    assert_ne!(refused(&deployment(), sets, "a-9"), "mark a-9 for deletion");
+}
+
+#[test]
+fn machines_that_cannot_be_adopted_count() {
+    let mut snapshot =
+        snapshot(&deployment(), vec![with_members(set("b", 0, 2, &json!({})), 0, 0)]);
+    assert_eq!(decide(&snapshot, now()).to_string(), "scale b from 0 to 3");
+    let orphan = with_members(set("c", 3, 1, &json!({})), 2, 0);
+    let view = snapshot.content.as_mut().unwrap();
+    view.refused.objects.insert(Uid("c-uid".into()));
+    view.orphans.push(Arc::clone(&orphan.set));
+    view.refused.orphans.push(orphan);
+    assert_eq!(decide(&snapshot, now()).to_string(), "scale b from 0 to 1");
+}
+
+/// One that was made before its provider had hot fields, and one that leaves them out.
+#[test]
+fn of_several_sets_of_the_template_the_latest_revision_is_current() {
+    let sets = || {
+        let fields = json!({"machinist.dev/hot-fields": "tags"});
+        let metadata = json!({"name": "b2", "uid": "b2-uid", "annotations": fields});
+        let latest = json!({"metadata": metadata});
+        vec![
+            with_members(set("b", 0, 1, &json!({})), 0, 0),
+            with_members(set("b", 3, 2, &latest), 3, 0),
+        ]
+    };
+    assert_eq!(plan(&deployment(), sets()), "no-op: the rollout is complete");
+    let mut unnumbered = sets();
+    unnumbered[1].set = set("b", 3, 2, &json!({"metadata": {"name": "b2", "uid": "b2-uid"}}));
+    assert_eq!(plan(&deployment(), unnumbered), "no-op: the rollout is complete");
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub(super) enum Trouble<'a> {
     /// The reconcile failed and will be retried: the condition stays as it is.
     Unknown,
     Failure(EventReason, &'a str),
+    /// A write was refused before and will be repeated. The rest of the spec is acted upon.
+    Earlier(EventReason, &'a str),
 }
 
 pub(super) struct Status<'a> {
@@ -86,7 +88,7 @@ impl Status<'_> {
             patch.insert("labelSelector".to_owned(), json!(selector));
         }
         let new_spec = status.observed_generation != Some(deployment.generation);
-        if matches!(trouble, Trouble::None) && new_spec {
+        if matches!(trouble, Trouble::None | Trouble::Earlier(..)) && new_spec {
             patch.insert("observedGeneration".to_owned(), json!(deployment.generation));
         }
         let progressing = nodes::noted(self.progressing(&counts, trouble), self.view);
@@ -272,7 +274,7 @@ impl Status<'_> {
     /// The failure of this reconcile, or that of a MachineSet.
     fn failure(&self, trouble: Trouble<'_>) -> Option<Condition> {
         let yes = Condition::yes(CONDITION_REPLICA_FAILURE);
-        if let Trouble::Failure(reason, text) = trouble {
+        if let Trouble::Failure(reason, text) | Trouble::Earlier(reason, text) = trouble {
             return Some(yes.because(reason.as_str(), text));
         }
         self.view.sets.iter().rev().find_map(|one| {

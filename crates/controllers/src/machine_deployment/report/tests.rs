@@ -106,6 +106,28 @@ fn failures_are_conditions_and_do_not_advance_the_observed_generation() {
 }
 
 #[test]
+fn an_earlier_refusal_is_reported_while_the_rest_goes_on() {
+    let mut snapshot = snapshot(&deployment(), rolling([3, 3], [0, 0, 0]));
+    let cause = (EventReason::FailedUpdate, "Cannot update x".into());
+    let refused = &mut snapshot.content.as_mut().unwrap().refused;
+    (refused.cause, refused.retry) = (Some(cause), Some(Duration::from_secs(4)));
+    let plan = decide(&snapshot, now());
+    let report_of = report(&snapshot, &plan, &Outcome::Executed, now());
+    assert_eq!(condition(&report_of, "ReplicaFailure")["message"], "Cannot update x");
+    assert_eq!(report_of.status.unwrap()["observedGeneration"], json!(4));
+    assert_eq!(report_of.retry, Some(Retry::Again(Duration::from_secs(4))));
+    // The next reconcile leaves it out.
+    let plan = Plan::Unmark(Vec::new());
+    let failure = Failure {
+        category: Category::Unauthorised,
+        retry: Retry::Backoff,
+        message: "no".to_owned(),
+    };
+    let refused = report(&snapshot, &plan, &Outcome::Failed(failure), now());
+    assert_eq!(refused.retry, Some(Retry::Soon));
+}
+
+#[test]
 fn the_failure_of_a_set_is_repeated_and_removed() {
     let list = json!([{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
         "message": "Cannot create Machines: quota", "lastTransitionTime": "2026-06-01T11:00:00Z"}]);

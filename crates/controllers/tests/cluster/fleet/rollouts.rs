@@ -8,6 +8,7 @@ mod history;
 mod hot_fields;
 mod large;
 mod node_marks;
+mod refused;
 mod released;
 mod volumes;
 

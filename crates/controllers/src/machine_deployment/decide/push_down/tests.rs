@@ -1,4 +1,5 @@
 use jiff::Timestamp;
+use machinist_domain::key::Uid;
 
 use super::super::super::samples::{deployment, member, now, read, set, snapshot, with_members};
 use super::super::super::snapshot::SetView;
@@ -168,6 +169,10 @@ fn a_change_is_pending_until_no_machine_can_miss_it() {
     let (first, second) = (member("b-1", Some(60), &done), member("b-2", Some(60), &done));
     sets[0].members = vec![first.clone(), sets[0].members[1].clone()];
     assert_eq!(text(&sets, true), "update b-2 as its template", "after a crash in the middle");
+    let mut refused = snapshot(&new, sets.clone());
+    refused.content.as_mut().unwrap().refused.objects.insert(Uid("b-2".into()));
+    let waits = decide(&refused, now()).to_string();
+    assert!(waits.starts_with("no-op"), "{waits}");
     sets[0].members = vec![first, second];
     assert_eq!(text(&sets, false), "list the Machines of b before its update ends");
     assert_eq!(text(&sets, true), "end the update of the Machines of b");

@@ -168,6 +168,8 @@ fn recreate_deletes_everything_before_it_creates() {
     assert_eq!(recreate(&sets), Step::Wait(Wait::Gone));
     let sets = [set(0, 0), set(0, 0)];
     assert_eq!(recreate(&sets), scale(1, 3));
+    let recovered = Numbers { first: 1, marked: 1, recovered: 1, ..set(3, 3) };
+    assert_eq!(recreate(&[set(0, 0), recovered]), Step::Unmark(1));
 }
 
 #[test]
