@@ -93,6 +93,8 @@ pub struct DeploymentStrategy {
     /// Whether a rolling update marks Nodes until it is complete: cluster-autoscaler keeps those of all Machines, and
     /// new pods prefer other Nodes than those of old Machines. True by default.
     pub mark_nodes: Option<bool>,
+    /// Limits of an update in place.
+    pub in_place_update: Option<InPlaceUpdate>,
     /// Limits of a rolling update.
     pub rolling_update: Option<RollingUpdate>,
     /// RollingUpdate by default.
@@ -107,6 +109,35 @@ pub enum StrategyType {
     RollingUpdate,
     /// All old Machines are deleted before new ones are created.
     Recreate,
+    /// Machines are drained, updated by an agent on their Nodes, and kept.
+    InPlaceUpdate,
+}
+
+/// Limits of an update in place.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InPlaceUpdate {
+    /// How many Machines more than spec.replicas may exist during the update: a number, or a percentage, rounded up.
+    /// 0 by default, so that no Machine is created or deleted.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::int_or_percent")]
+    pub max_surge: Option<serde_json::Value>,
+    /// How many of spec.replicas may be unavailable: a number, or a percentage, rounded down. 1 by default.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::int_or_percent")]
+    pub max_unavailable: Option<serde_json::Value>,
+    /// Who selects the Machines that are updated next. Auto by default.
+    pub orchestration_type: Option<OrchestrationType>,
+}
+
+/// Who selects the Machines that are updated next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum OrchestrationType {
+    /// The controller.
+    Auto,
+    /// A user, by the label machinist.dev/in-place-update=selected.
+    Manual,
 }
 
 /// Limits of a rolling update.

@@ -80,6 +80,10 @@ impl SpecHalf for AwsSpecs {
         &["tags"]
     }
 
+    fn in_place_fields(&self, _: &RawValue) -> &'static [&'static str] {
+        &["ami", "userDataSecret"]
+    }
+
     fn validate(&self, spec: &RawValue) -> Vec<Problem> {
         let config: config::ProviderConfig = match spec::read(spec) {
             Ok(config) => config,

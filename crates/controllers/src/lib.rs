@@ -13,6 +13,7 @@ pub mod drain;
 mod first_list;
 #[cfg(test)]
 mod fuzz;
+mod in_place;
 mod inventory;
 pub mod kinds;
 pub mod machine;

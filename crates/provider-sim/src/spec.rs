@@ -34,6 +34,8 @@ pub struct SimMachineProviderConfig {
     /// The size of a volume that outlives the instance; default: none.
     #[serde(rename = "dataVolumeGiB")]
     pub data_volume_gib: Option<u32>,
+    /// What runs on the instance. The simulated cloud ignores it.
+    pub image: Option<String>,
     pub tags: BTreeMap<String, String>,
     /// A Secret whose key `token` is sent to the cloud.
     pub credentials_secret: Option<SecretName>,
@@ -57,6 +59,7 @@ impl Default for SimMachineProviderConfig {
             stop_seconds: 0,
             root_volume_gib: 20,
             data_volume_gib: None,
+            image: None,
             tags: BTreeMap::new(),
             credentials_secret: None,
             failures: Failures::default(),
@@ -117,6 +120,10 @@ impl SpecHalf for SimSpecs {
 
     fn hot_fields(&self, _: &RawValue) -> &'static [&'static str] {
         &["tags"]
+    }
+
+    fn in_place_fields(&self, _: &RawValue) -> &'static [&'static str] {
+        &["image"]
     }
 
     fn validate(&self, spec: &RawValue) -> Vec<Problem> {

@@ -128,6 +128,10 @@ impl SpecHalf for Providers {
         self.find(spec).map_or(&[], |(known, _)| known.specs.hot_fields(spec))
     }
 
+    fn in_place_fields(&self, spec: &RawValue) -> &'static [&'static str] {
+        self.find(spec).map_or(&[], |(known, _)| known.specs.in_place_fields(spec))
+    }
+
     fn provider(&self, spec: &RawValue) -> Option<&'static str> {
         self.find(spec).ok().map(|(known, _)| known.name)
     }

@@ -22,6 +22,13 @@ pub trait SpecHalf: fmt::Debug + Send + Sync {
         &[]
     }
 
+    /// The fields of this spec, at its top level, that may change when an agent updates a living instance in place: the
+    /// instance need not have them, and [`Cloud::update`](crate::cloud::Cloud::update) leaves them alone. All other
+    /// fields but the hot ones need a new instance.
+    fn in_place_fields(&self, _spec: &RawValue) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The name of the provider that this spec is for, where `self` reads the specs of several.
     fn provider(&self, _spec: &RawValue) -> Option<&'static str> {
         None

@@ -45,6 +45,27 @@ pub const ANNOTATION_PRESERVED_UNTIL: &str = "machinist.dev/preserved-until";
 /// The instance is terminated without a drain. Any value.
 pub const ANNOTATION_FORCE_DELETION: &str = "machinist.dev/force-deletion";
 
+/// On a Machine: the state of its update in place, one of the two below. On its Node: one of the next two.
+pub const LABEL_IN_PLACE: &str = "machinist.dev/in-place-update";
+/// Its MachineDeployment has another template.
+pub const IN_PLACE_CANDIDATE: &str = "candidate";
+/// It is to be updated. Set by the MachineDeployment or, with `orchestrationType: Manual`, by a user.
+pub const IN_PLACE_SELECTED: &str = "selected";
+/// The Node is drained for an update.
+pub const IN_PLACE_DRAINING: &str = "draining";
+/// The agent may update the Node.
+pub const IN_PLACE_READY: &str = "ready-for-update";
+/// On a Node, by the agent that updates it, and then on its Machine: one of the two below.
+pub const LABEL_IN_PLACE_RESULT: &str = "machinist.dev/in-place-update-result";
+pub const IN_PLACE_SUCCESSFUL: &str = "successful";
+pub const IN_PLACE_FAILED: &str = "failed";
+/// On a Machine and its Node: the MachineSet with the template to which it is updated.
+pub const ANNOTATION_IN_PLACE_TARGET: &str = "machinist.dev/in-place-update-target";
+/// On a Machine: how long its update may take before it is reported as late. A duration.
+pub const ANNOTATION_IN_PLACE_TIMEOUT: &str = "machinist.dev/in-place-update-timeout";
+/// On a MachineSet: it neither creates nor deletes Machines while a Machine is moved out of it or into it.
+pub const ANNOTATION_HOLD: &str = "machinist.dev/hold";
+
 /// On a MachineSet of a MachineDeployment and on its Machines: the hash of the template.
 pub const LABEL_TEMPLATE_HASH: &str = "machinist.dev/template-hash";
 /// On a MachineSet of a MachineDeployment: the fields of the provider spec that its hash leaves out, separated by

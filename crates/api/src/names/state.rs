@@ -12,6 +12,15 @@ pub const CONDITION_DRAINED: &str = "Drained";
 pub const CONDITION_DRAINABLE: &str = "Drainable";
 /// Whether no preTerminate hook blocks the termination.
 pub const CONDITION_TERMINABLE: &str = "Terminable";
+/// Of a Machine: the state of its update in place. Absent without one.
+pub const CONDITION_IN_PLACE_UPDATE: &str = "InPlaceUpdate";
+pub const REASON_IN_PLACE_CANDIDATE: &str = "Candidate";
+pub const REASON_IN_PLACE_SELECTED: &str = "Selected";
+/// The Node is drained, and the agent may update it. Before that, the reasons are the steps of the drain.
+pub const REASON_IN_PLACE_READY: &str = "ReadyForUpdate";
+pub const REASON_IN_PLACE_TIMED_OUT: &str = "TimedOut";
+pub const REASON_IN_PLACE_SUCCESSFUL: &str = "Successful";
+pub const REASON_IN_PLACE_FAILED: &str = "Failed";
 pub const CONDITION_PAUSED: &str = "Paused";
 pub const CONDITION_READY: &str = "Ready";
 /// Whether the Machine is kept for debugging, and until when. Absent if that was not requested.

@@ -32,6 +32,7 @@ pub struct DeploymentStrategy {
     /// `None` is true.
     pub mark_nodes: Option<bool>,
     pub rolling_update: RollingUpdate,
+    pub in_place_update: InPlaceUpdate,
 }
 
 #[derive(Debug, Default, Clone, Deserialize)]
@@ -61,6 +62,14 @@ pub struct Abort {
 #[serde(rename_all = "camelCase", default)]
 pub struct Remediation {
     pub max_in_flight: Option<IntOrText>,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct InPlaceUpdate {
+    pub max_surge: Option<IntOrText>,
+    pub max_unavailable: Option<IntOrText>,
+    pub orchestration_type: Option<String>,
 }
 
 /// A number, or a text such as `25%`.

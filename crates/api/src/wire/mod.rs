@@ -30,8 +30,8 @@ pub use machine::{
     LifecycleHook, LifecycleHooks, Machine, MachineSpec, MachineStatus, NodeReference, ProviderSpec,
 };
 pub use machine_deployment::{
-    Abort, Canary, DeploymentStrategy, IntOrText, MachineDeployment, MachineDeploymentSpec,
-    MachineDeploymentStatus, Remediation, RollingUpdate,
+    Abort, Canary, DeploymentStrategy, InPlaceUpdate, IntOrText, MachineDeployment,
+    MachineDeploymentSpec, MachineDeploymentStatus, Remediation, RollingUpdate,
 };
 pub use machine_set::{
     MachineSet, MachineSetSpec, MachineSetStatus, MachineTemplate, TemplateSpec,

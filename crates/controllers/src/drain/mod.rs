@@ -34,6 +34,8 @@ use self::attempt::Attempt;
 pub use self::decide::decide;
 pub use self::mark::Mark;
 use self::memory::Attempts;
+#[cfg(test)]
+pub(crate) use self::plan::CordonOutcome;
 pub(crate) use self::plan::{Outcome, Plan};
 pub(crate) use self::pod::Pod;
 use self::pod_action::PodAction;

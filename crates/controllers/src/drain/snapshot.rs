@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use machinist_api::names::{
     ANNOTATION_DRAIN_TIMEOUT, ANNOTATION_EXCLUDE_DRAINING, ANNOTATION_FORCE_DELETION,
-    CONDITION_DRAINED,
+    CONDITION_DRAINED, CONDITION_IN_PLACE_UPDATE,
 };
 use machinist_domain::conditions::Condition;
 use machinist_domain::key::{ObjectKey, Uid};
@@ -94,6 +94,13 @@ impl Subject {
     ) -> Self {
         let limit = Limit::Own(Timeout(None));
         Self { forced: false, tainted: true, limit, stored, ..Self::of(machine, found) }
+    }
+
+    /// For an update in place, which is not a deletion: hooks and the annotation that forces it do not apply, and the
+    /// step is in another condition.
+    pub(crate) fn in_place(machine: &Machine, found: Option<&Node>) -> Self {
+        let stored = machine.condition(CONDITION_IN_PLACE_UPDATE).and_then(StoredStep::of);
+        Self { hooks: Box::default(), forced: false, stored, ..Self::of(machine, found) }
     }
 
     fn needs_node(&self) -> bool {

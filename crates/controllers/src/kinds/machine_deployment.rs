@@ -40,6 +40,8 @@ pub struct MachineDeploymentSpec {
     pub template: Template,
     /// The fields of the template's provider spec that its provider changes on living instances.
     pub hot_fields: &'static [&'static str],
+    /// Those that may change when a Machine is updated in place.
+    pub in_place_fields: &'static [&'static str],
     pub min_ready_seconds: i32,
     pub paused: bool,
     pub history_limit: Option<i32>,
@@ -87,6 +89,7 @@ impl Kind for MachineDeployments {
         let wire::MachineDeployment { metadata, spec, status } = wire;
         let pairs = |map| Pairs::shared(map, name);
         let hot_fields = self.reader.hot_fields(&spec.template);
+        let in_place_fields = self.reader.in_place_fields(&spec.template);
         MachineDeployment {
             meta: Meta::of(&metadata),
             created: metadata.creation_timestamp.unwrap_or(Timestamp::UNIX_EPOCH),
@@ -99,6 +102,7 @@ impl Kind for MachineDeployments {
                 selector: Selector::read(&spec.selector),
                 raw_selector: spec.selector,
                 hot_fields,
+                in_place_fields,
                 template: Template {
                     labels: pairs(spec.template.metadata.labels),
                     annotations: pairs(spec.template.metadata.annotations),

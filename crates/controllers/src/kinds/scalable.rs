@@ -70,6 +70,14 @@ impl Reader {
         raw.map_or(&[], |raw| self.specs.hot_fields(raw))
     }
 
+    pub(super) fn in_place_fields(
+        &self,
+        template: &wire::MachineTemplate,
+    ) -> &'static [&'static str] {
+        let raw = template.spec.parts.provider_spec.value.as_deref();
+        raw.map_or(&[], |raw| self.specs.in_place_fields(raw))
+    }
+
     fn intern_shape(&self, mut shape: Shape) -> Arc<Shape> {
         let Shape { instance_type, region, zone, credentials_secret, root_disk_gib: _ } =
             &mut shape;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use machinist_api::names::{ANNOTATION_PRESERVED_UNTIL, FINALIZER_MACHINE};
+use machinist_api::names::{ANNOTATION_PRESERVED_UNTIL, FINALIZER_MACHINE, LABEL_IN_PLACE_RESULT};
 use machinist_domain::patch;
 use machinist_domain::retry::{Category, Classified as _, Failure, Retry};
 use machinist_provider::Pending;
@@ -12,6 +12,7 @@ use machinist_runtime::writer::{CloudCall, CloudWriteError, Guard, Part, WriteEr
 use serde_json::{Value, json};
 
 use super::error::or_look_first;
+use super::in_place::Step;
 use super::observe::group;
 use super::plan::{Outcome, Plan};
 use super::snapshot::{Call, Snapshot, View};
@@ -61,7 +62,11 @@ pub(super) async fn act(
         Plan::RemoveNode(node) => {
             written(writer.target().delete(&controller.nodes, node, plan).await)
         }
-        Plan::Drain(plan) => match &view.drain {
+        Plan::InPlace(Step::Take(result)) => {
+            let labels = json!({LABEL_IN_PLACE_RESULT: result.as_str()});
+            executor.patch(json!({"metadata": {"labels": labels}}), Guard::Version).await
+        }
+        Plan::InPlace(Step::Drain(plan)) | Plan::Drain(plan) => match &view.drain {
             Some(drain) => Outcome::Drained(controller.drainer.act(drain, plan, writer).await),
             None => Outcome::Done,
         },
@@ -80,6 +85,13 @@ pub(super) async fn act(
                 None => Outcome::Done,
             }
         }
+        Plan::InPlace(step) => match (step.node_patch(), &view.node) {
+            (Some(patch), Some(node)) => {
+                let (nodes, part, guard) = (&controller.nodes, Part::Object, Guard::Version);
+                written(writer.target().patch(nodes, &node.meta, part, guard, patch, plan).await)
+            }
+            _ => Outcome::Done,
+        },
     }
 }
 

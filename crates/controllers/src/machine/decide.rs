@@ -1,4 +1,5 @@
-//! Decides what to do about a Machine: who manages it, then [`creation`] or [`deletion`].
+//! Decides what to do about a Machine: who manages it, then [`preservation`], an update in place,
+//! [`creation`] or [`deletion`].
 
 mod creation;
 mod deletion;
@@ -10,6 +11,7 @@ use machinist_domain::machine::MachineAuthority;
 use machinist_domain::retry::{Failure, Retry};
 
 use super::error::Refusal;
+use super::in_place;
 use super::plan::{Plan, Reason};
 use super::snapshot::{Snapshot, View};
 
@@ -24,8 +26,9 @@ pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     if view.machine.meta.deleting {
         return deletion::decide(view, now);
     }
-    let preservation = preservation::decide(view, now);
-    preservation.unwrap_or_else(|| preservation::drain(view, creation::decide(view, now), now))
+    let update = || in_place::decide(view, now).map(Plan::InPlace);
+    let next = preservation::decide(view, now).or_else(update);
+    next.unwrap_or_else(|| preservation::drain(view, creation::decide(view, now), now))
 }
 
 /// The plan for a Machine that this controller does not manage, or for which that is not decided yet.

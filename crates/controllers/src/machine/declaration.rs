@@ -1,6 +1,6 @@
 use machinist_api::names::{
-    CONDITION_DRAINABLE, CONDITION_DRAINED, CONDITION_INSTANCE_EXISTS, CONDITION_PAUSED,
-    CONDITION_PRESERVED, CONDITION_READY, CONDITION_TERMINABLE, LEASE_MACHINE,
+    CONDITION_DRAINABLE, CONDITION_DRAINED, CONDITION_IN_PLACE_UPDATE, CONDITION_INSTANCE_EXISTS,
+    CONDITION_PAUSED, CONDITION_PRESERVED, CONDITION_READY, CONDITION_TERMINABLE, LEASE_MACHINE,
 };
 use machinist_api::resource::{
     CONFIG_MAPS, DAEMON_SETS, FEATURE_GATES, INFRASTRUCTURES, MACHINES, NAMESPACES, NODES,
@@ -55,6 +55,12 @@ pub const DECLARATION: Declaration = Declaration {
         (MACHINES, CONDITION_DRAINABLE, "Whether no preDrain hook blocks the drain."),
         (MACHINES, CONDITION_DRAINED, "Whether the Node is drained, or needs no drain."),
         (MACHINES, CONDITION_TERMINABLE, "Whether no preTerminate hook blocks the termination."),
+        (
+            MACHINES,
+            CONDITION_IN_PLACE_UPDATE,
+            "The state of an update in place: Candidate, Selected, the steps of the drain, ReadyForUpdate, TimedOut, \
+             Failed, Successful. Absent without one.",
+        ),
         (MACHINES, CONDITION_PAUSED, "Whether another machine API manages the object."),
         (
             MACHINES,
@@ -144,6 +150,16 @@ const WRITES: &[Write] = &[
     ),
     Write::status(
         MACHINES,
+        &["status.conditions[InPlaceUpdate]"],
+        "Set during an update in place, and removed after it. Read by machinist after a restart.",
+    ),
+    Write::patch(
+        MACHINES,
+        &["metadata.labels[machinist.dev/in-place-update-result]"],
+        "What the agent has reported on the Node.",
+    ),
+    Write::status(
+        MACHINES,
         &["status.conditions[Paused]", "status.authoritativeAPI"],
         "Read by OpenShift's migration to Cluster API. authoritativeAPI is set only if it is empty. \
          Only with the feature gate MachineAPIMigration.",
@@ -172,7 +188,17 @@ const WRITES: &[Write] = &[
     Write::patch(
         NODES,
         &["spec.unschedulable"],
-        "Set by a drain. An existing cordon stays, and is recorded as not machinist's.",
+        "Set by a drain. An existing cordon stays, and is recorded as not machinist's. Removed after an update in \
+         place, only if that drain has set it.",
+    ),
+    Write::patch(
+        NODES,
+        &[
+            "metadata.labels[machinist.dev/in-place-update]",
+            "metadata.labels[machinist.dev/in-place-update-result]",
+            "metadata.annotations[machinist.dev/in-place-update-target]",
+        ],
+        "During an update in place, for the agent on the Node, which sets the result. Removed after it.",
     ),
     Write::patch(
         NODES,

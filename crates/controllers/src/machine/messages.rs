@@ -3,8 +3,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::names::{
-    ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT, ANNOTATION_PRESERVE,
-    ANNOTATION_PRESERVED_UNTIL, LABEL_CLUSTER,
+    ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT, ANNOTATION_IN_PLACE_TIMEOUT,
+    ANNOTATION_PRESERVE, ANNOTATION_PRESERVED_UNTIL, IN_PLACE_FAILED, IN_PLACE_SELECTED,
+    IN_PLACE_SUCCESSFUL, LABEL_CLUSTER, LABEL_IN_PLACE, LABEL_IN_PLACE_RESULT,
 };
 use machinist_domain::messages::span;
 pub(super) use machinist_domain::messages::{authority, capitalized};
@@ -32,7 +33,29 @@ pub(super) const NO_ANSWER_FOR_MACHINE: &str = "the provider returned no answer 
 pub(super) const PROVIDER_PANICKED: &str = "the provider panicked; see the log of the controller";
 pub(super) const WAITING_FOR_NODE: &str = "Waiting for the node to register";
 
+pub(super) const NOT_ADMITTED: &str = "Selected for an update in place; \
+    waiting until spec.strategy.inPlaceUpdate.maxUnavailable permits it";
+pub(super) const NO_NODE_TO_UPDATE: &str =
+    "Selected for an update in place; waiting for the node to register";
+pub(super) const DRAIN_BEGINS: &str =
+    "Selected for an update in place; the drain of its node begins";
+pub(super) const UPDATED: &str = "Updated in place";
+
 texts! {
+    pub(super) fn candidate() =
+        "The MachineDeployment has another template; waiting for the label \
+         {LABEL_IN_PLACE}={IN_PLACE_SELECTED}, which selects this Machine for an update in place";
+    pub(super) fn ready_for_update(node: &str) =
+        "Node {node} is drained and may be updated in place; waiting for the label \
+         {LABEL_IN_PLACE_RESULT} on it, which the agent sets to {IN_PLACE_SUCCESSFUL} or {IN_PLACE_FAILED}";
+    pub(super) fn update_late(node: &str, limit: Duration) =
+        "The agent has not set the label {LABEL_IN_PLACE_RESULT} on node {node} within {}; \
+         check the agent, or set the label to {IN_PLACE_SUCCESSFUL} or {IN_PLACE_FAILED}", span(limit);
+    pub(super) fn update_failed() =
+        "The agent has reported that the update in place failed; remove the label \
+         {LABEL_IN_PLACE_RESULT} from the Machine to try again, or correct the template";
+    pub(super) fn bad_update_timeout(value: &str) =
+        "Annotation {ANNOTATION_IN_PLACE_TIMEOUT} must be a duration such as 30m (got {value:?})";
     pub(super) fn undecodable(error: &str) = "The Machine cannot be decoded: {error}";
     pub(super) fn created(instance: &Instance) = "Created instance {}", instance.id;
     pub(super) fn updated(instance: &Instance) = "Updated instance {}", instance.id;
@@ -193,6 +216,22 @@ mod tests {
         ]
     }
 
+    fn in_place() -> [(&'static str, &'static str, String); 9] {
+        let waits = "condition InPlaceUpdate=False";
+        let late = "condition InPlaceUpdate=False, Event Warning FailedUpdate";
+        [
+            (waits, "Candidate", candidate()),
+            (waits, "Selected", NOT_ADMITTED.to_owned()),
+            (waits, "Selected", NO_NODE_TO_UPDATE.to_owned()),
+            (waits, "Selected", DRAIN_BEGINS.to_owned()),
+            (waits, "ReadyForUpdate", ready_for_update("worker-1")),
+            (late, "TimedOut", update_late("worker-1", Duration::from_mins(20))),
+            (late, "Failed", update_failed()),
+            ("condition InPlaceUpdate=True, Event Normal Update", "Successful", UPDATED.to_owned()),
+            ("Event Warning", "FailedValidate", bad_update_timeout("soon")),
+        ]
+    }
+
     #[test]
     fn messages() {
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
@@ -293,7 +332,7 @@ mod tests {
             (warning, "FailedValidate", bad_creation_timeout("soon")),
             (warning, "FailedValidate", bad_drain_timeout("soon")),
         ]);
-        rows.extend(of_preservations());
+        rows.extend(of_preservations().into_iter().chain(in_place()));
         insta::assert_snapshot!("messages", message_table(&rows));
     }
 }

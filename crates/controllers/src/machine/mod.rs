@@ -13,6 +13,7 @@ mod exploration;
 mod failure_domains;
 #[cfg(test)]
 pub(crate) mod fuzz;
+mod in_place;
 mod instance_cache;
 mod late_node;
 mod messages;

@@ -14,8 +14,8 @@ use machinist_runtime::cluster::ApiError;
 use super::MachineController;
 use super::error::Refusal;
 use super::failure_domains::Group;
-use super::late_node;
 use super::snapshot::{Call, Rules, Snapshot, View};
+use super::{in_place, late_node};
 use crate::cloud_access::{CloudAccessError, messages};
 use crate::clouds::{Chosen, Clouds};
 use crate::drain::Subject;
@@ -59,6 +59,9 @@ async fn view(controller: &MachineController, machine: Arc<Machine>) -> Result<V
     let (deleting, drained) = (view.machine.meta.deleting, view.is_drained());
     if deleting && !drained && view.machine.has_finalizer() {
         let subject = Subject::of(&view.machine, view.node.as_deref());
+        view.drain = Some(Box::new(controller.drainer.observe(subject).await));
+    } else if !deleting && in_place::is_draining(&view) {
+        let subject = Subject::in_place(&view.machine, view.node.as_deref());
         view.drain = Some(Box::new(controller.drainer.observe(subject).await));
     }
     let now = controller.shared.clock.now();

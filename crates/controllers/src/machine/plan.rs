@@ -10,6 +10,7 @@ use machinist_provider::cloud::{CloudError, Deletion, Instance, ProviderStatus};
 use serde_json::Value;
 
 use super::error::{Fatal, Refusal};
+use super::in_place;
 use super::snapshot::{Call, Pause};
 use crate::drain;
 
@@ -36,6 +37,7 @@ pub enum Plan {
     Record(Value),
     Repair(String),
     UpdateStatus(Arc<Instance>),
+    InPlace(in_place::Step),
     Drain(drain::Plan),
     /// Store the end of a preservation, which begins by that.
     Preserve(Timestamp),
@@ -96,6 +98,7 @@ impl fmt::Display for Plan {
                 let (id, state) = (&instance.id, &instance.state_text);
                 write!(f, "update status: instance {id} is {state}")
             }
+            Self::InPlace(step) => step.fmt(f),
             Self::Drain(plan) => plan.fmt(f),
             Self::Preserve(until) => write!(f, "keep the Machine for debugging until {until}"),
             Self::EndPreservation => f.write_str("keep the Machine for debugging no longer"),

@@ -11,6 +11,7 @@ use machinist_api::names::{
 };
 use machinist_domain::conditions::whole_seconds;
 
+use super::in_place;
 use super::report::is_without_node;
 use super::snapshot::View;
 use crate::drain::{Step, StoredStep};
@@ -122,7 +123,7 @@ impl View {
         let tainted =
             self.node.as_deref().is_some_and(|node| has_taint(node) && !node.meta.deleting);
         let done = self.preservation_step().is_some_and(|stored| stored.step.is_done());
-        failed && tainted && !done
+        failed && tainted && !done && !in_place::is_draining(self)
     }
 }
 

@@ -264,6 +264,7 @@ impl World {
             Plan::Repair(_) => self.repair(step),
             Plan::SetAuthority(_)
             | Plan::RemoveNode(_)
+            | Plan::InPlace(_)
             | Plan::Preserve(_)
             | Plan::EndPreservation
             | Plan::MarkNode { .. }

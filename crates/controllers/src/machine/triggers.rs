@@ -15,6 +15,7 @@ use machinist_runtime::queue::Queue;
 
 use crate::cloud_access::{CloudAccessResolver, SecretScope};
 use crate::drain::node_match::{NodeMatch, match_node};
+use crate::in_place;
 use crate::kinds::indexes::{machines_by_node, nodes_by_provider_id};
 use crate::kinds::{Machine, Machines, Node, Nodes};
 use crate::openshift::OpenShift;
@@ -100,4 +101,5 @@ fn matters(change: &Change<'_, Node>) -> bool {
             .any(|name| before.annotations.get(name) != after.annotations.get(name))
         || before.taints != after.taints
         || before.volumes_attached != after.volumes_attached
+        || in_place::marks(before) != in_place::marks(after)
 }

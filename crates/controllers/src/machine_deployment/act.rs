@@ -26,6 +26,7 @@ use machinist_runtime::cache::store::Entry;
 use machinist_runtime::writer::{Guard, Part, WriteError, Writer, Written};
 use serde_json::{Map, Value, json};
 
+use super::in_place::{self, Step};
 use super::ownership::is_own;
 use super::plan::{Finding, Outcome, Plan, Resize};
 use super::snapshot::{MARK, Snapshot, View};
@@ -78,6 +79,7 @@ pub(super) async fn act(
         Plan::PushMachines(machines) => executor.push(machines).await,
         Plan::Mark(machines) => executor.mark(machines, json!(MARK)).await,
         Plan::Unmark(machines) => executor.mark(machines, Value::Null).await,
+        Plan::InPlace(step) => executor.in_place(step).await,
         Plan::Scale(sizes) => executor.scale(sizes).await,
         Plan::List | Plan::PushDone { listed: false, .. } => executor.list().await,
         Plan::PushDone { set, .. } => {
@@ -296,6 +298,30 @@ impl Executor<'_> {
             writes.push(self.patch(machines, &machine.meta, patch));
         }
         all(stream::iter(writes).buffered(MACHINES).collect().await)
+    }
+
+    async fn in_place(&self, step: &Step) -> Result<Outcome, Failure> {
+        match step {
+            Step::Mark(machines) => {
+                let patches = machines.iter().map(|(machine, mark)| (&**machine, mark.patch()));
+                self.patch_machines(patches.collect()).await
+            }
+            Step::Hold { set, hold } => self.patch_set(set, in_place::hold_patch(hold)).await,
+            Step::Move { machine, from, to } => {
+                let patch = in_place::move_patch(machine, from, to).map_err(|error| Failure {
+                    category: Category::InvalidConfiguration,
+                    retry: Retry::OnChange,
+                    message: error.to_string(),
+                })?;
+                self.patch_machines(vec![(machine, patch)]).await
+            }
+            Step::Release { set, size, all_seen } => {
+                if !all_seen {
+                    self.controller.lists.doubt(&self.deployment.uid);
+                }
+                self.patch_set(set, in_place::release_patch(*size)).await
+            }
+        }
     }
 
     async fn scale(&self, sizes: &[Resize]) -> Result<Outcome, Failure> {

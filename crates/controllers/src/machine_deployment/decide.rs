@@ -1,11 +1,12 @@
 //! Decides the next step for one MachineDeployment. Pure: no client, no clock.
 //!
 //! In this order: adopt or release MachineSets; create the set of the current template, with 0 replicas; number it;
-//! copy what needs no new Machines to it; mark Nodes ([`nodes`]); scale ([`scaling`]); copy it to Machines; delete old
-//! sets. A repeated step changes nothing: the new set's name follows from the template, and sizes are written with the
-//! resourceVersion of the set.
+//! copy what needs no new Machines to it; mark Nodes ([`nodes`]); update in place ([`in_place`]); scale ([`scaling`]);
+//! copy it to Machines; delete old sets. A repeated step changes nothing: the new set's name follows from the template,
+//! and sizes are written with the resourceVersion of the set.
 
 mod guard;
+mod in_place;
 mod nodes;
 mod push_down;
 mod scaling;
@@ -20,6 +21,7 @@ use machinist_api::wire::IntOrText;
 use machinist_domain::remediation::MaxInFlight;
 
 use self::guard::Guards;
+use self::in_place::Orchestration;
 use self::scaling::{Fleet, Numbers, Step, Wait};
 use super::error::Refusal;
 use super::hot_fields::HotFields;
@@ -47,6 +49,9 @@ pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
         }
         Ok(view) => view,
     };
+    if let Some(plan) = in_place::unfinished(view) {
+        return plan;
+    }
     match Desired::of(view) {
         Err(refusal) => Plan::Refuse(refusal),
         Ok(desired) => desired.plan(snapshot, view, now),
@@ -61,6 +66,7 @@ pub(super) struct Desired {
     pub(super) unavailable: usize,
     recreate: bool,
     guards: Guards,
+    in_place: Option<Orchestration>,
     /// Fields of the provider spec that are copied to living Machines.
     pub(super) hot: HotFields,
     pub(super) parts: Parts,
@@ -85,7 +91,17 @@ impl Desired {
         let replicas = usize::try_from(replicas).map_err(|_| Refusal::Replicas(replicas))?;
         let (recreate, surge, unavailable) = limits(spec, replicas)?;
         MaxInFlight::read(spec.remediation.max_in_flight.as_ref()).map_err(Refusal::MaxInFlight)?;
-        let guards = Guards::read(&spec.strategy.rolling_update, recreate)?;
+        let in_place = match spec.strategy.kind.as_deref() {
+            Some("InPlaceUpdate") => Some(in_place::limits(spec, replicas)?),
+            _ => None,
+        };
+        let (surge, unavailable) =
+            in_place.map_or((surge, unavailable), |(_, surge, unavailable)| (surge, unavailable));
+        let in_place = in_place.map(|(orchestration, ..)| orchestration);
+        let guards = match in_place {
+            Some(_) => Guards::default(),
+            None => Guards::read(&spec.strategy.rolling_update, recreate)?,
+        };
         let invalid = |error: serde_json::Error| Refusal::Template(error.to_string());
         let new = set_of_template(view).map_err(invalid)?;
         let stored = new.and_then(|new| view.sets[new].set.state.hot_fields.as_deref());
@@ -98,7 +114,22 @@ impl Desired {
             return Err(Refusal::UndecodableSet(set.clone()));
         }
         let hash = template::hash(&parts.recipe);
-        Ok(Self { replicas, surge, unavailable, recreate, guards, hot, parts, hash, new })
+        let desired = Self {
+            replicas,
+            surge,
+            unavailable,
+            recreate,
+            guards,
+            in_place,
+            hot,
+            parts,
+            hash,
+            new,
+        };
+        match in_place.and_then(|_| in_place::refused(view, &desired)) {
+            Some(changes) => Err(Refusal::NeedsInstance(changes)),
+            None => Ok(desired),
+        }
     }
 
     fn plan(&self, snapshot: &Snapshot, view: &View, now: Timestamp) -> Plan {
@@ -107,7 +138,7 @@ impl Desired {
         };
         let (adopt, release) = (claimed(&view.orphans), claimed(&view.unselected));
         if !adopt.is_empty() || !release.is_empty() {
-            return Plan::Claim { adopt, release, rest: self.scale(view, now).rest() };
+            return Plan::Claim { adopt, release, rest: self.advance(view, now).rest() };
         }
         let paused = view.deployment.spec.paused;
         match self.new {
@@ -123,7 +154,7 @@ impl Desired {
                     return match set {
                         None => Plan::AnnotateRevision(revision),
                         Some(set) => {
-                            let rest = self.scale(view, now).rest();
+                            let rest = self.advance(view, now).rest();
                             let again = set.state.revision != Some(revision);
                             let started = again.then_some(now);
                             Plan::SetRevision { set, revision, started, rest }
@@ -140,7 +171,7 @@ impl Desired {
         if let Some(plan) = self.mark_nodes(view, now) {
             return plan;
         }
-        let plan = self.scale(view, now);
+        let plan = self.advance(view, now);
         if let Some(found) = self.new.and_then(|new| self.finding(view, new, now, plan.rest())) {
             return found;
         }
@@ -172,6 +203,13 @@ impl Desired {
         Plan::Create { name, hash, hot_fields, revision: newest(view, None) + 1 }
     }
 
+    fn advance(&self, view: &View, now: Timestamp) -> Plan {
+        match self.in_place {
+            Some(orchestration) => self.update_in_place(orchestration, view, now),
+            None => in_place::abandon(view).unwrap_or_else(|| self.scale(view, now)),
+        }
+    }
+
     fn scale(&self, view: &View, now: Timestamp) -> Plan {
         let own = view.sets.iter().map(|one| numbers(one, view, now));
         // Machines that cannot be adopted count, so that the deployment does not double.
@@ -191,7 +229,8 @@ impl Desired {
             new: self.new,
             sets: &sets,
         };
-        match fleet.step() {
+        let step = if self.in_place.is_some() { fleet.step_in_place() } else { fleet.step() };
+        match step {
             Step::Mark(set, count) => Plan::Mark(markable(&view.sets[set], count, view, now)),
             Step::Unmark(set) => Plan::Unmark(recovered(&view.sets[set], view, now)),
             Step::Scale(sizes) => {
@@ -230,6 +269,7 @@ impl Desired {
             one.set.state.spec.replicas == Some(0)
                 && one.members.is_empty()
                 && one.leaving + one.open == 0
+                && !in_place::is_target(view, &one.set)
         };
         old.truncate(old.len() - limit);
         old.into_iter().find(is_empty).map(|one| Arc::clone(&one.set))
@@ -295,18 +335,20 @@ fn limits(spec: &MachineDeploymentSpec, replicas: usize) -> Result<(bool, usize,
     match spec.strategy.kind.as_deref() {
         None | Some("" | "RollingUpdate") => {}
         Some("Recreate") => return Ok((true, 0, 0)),
+        // Its limits are others.
+        Some("InPlaceUpdate") => return Ok((false, 0, 0)),
         Some(other) => return Err(Refusal::Strategy(other.to_owned())),
     }
     let limits = &spec.strategy.rolling_update;
-    let surge = Limit::read("maxSurge", limits.max_surge.as_ref())?;
-    let unavailable = Limit::read("maxUnavailable", limits.max_unavailable.as_ref())?;
+    let surge = Limit::read("rollingUpdate.maxSurge", limits.max_surge.as_ref())?;
+    let unavailable = Limit::read("rollingUpdate.maxUnavailable", limits.max_unavailable.as_ref())?;
     let surge = surge.unwrap_or(Limit::Count(DEFAULT_SURGE));
     let unavailable = unavailable.unwrap_or(Limit::Count(0));
     if surge.is_zero() && unavailable.is_zero() {
-        return Err(Refusal::NoRoom);
+        return Err(Refusal::NoRoom("rollingUpdate"));
     }
     if let Limit::Percent(percent @ 101..) = unavailable {
-        return Err(Refusal::Limit("maxUnavailable", format!("{percent}%")));
+        return Err(Refusal::Limit("rollingUpdate.maxUnavailable", format!("{percent}%")));
     }
     match (surge.of(replicas, true), unavailable.of(replicas, false)) {
         // As in Kubernetes: percentages that are rounded to nothing must not stop the rollout.

@@ -149,6 +149,11 @@ const WRITES: &[Write] = &[
         "A MachineSet with a controller owner is not touched; other owners stay. The owner and the deployment's name, \
          which cluster-autoscaler reads, are removed when the selector no longer matches.",
     ),
+    Write::patch(
+        MACHINE_SETS,
+        &["metadata.annotations[machinist.dev/hold]"],
+        "While a Machine that was updated in place is moved from one MachineSet to another. Replaced.",
+    ),
     Write::new(
         "delete",
         MACHINE_SETS,
@@ -195,5 +200,25 @@ const WRITES: &[Write] = &[
         &["metadata.annotations[machinist.dev/rollout]"],
         "The MachineDeployment that put the above on the Node, and whether the taint is machinist's. A value that \
          cannot be parsed stays. Removed with them.",
+    ),
+    Write::patch(
+        MACHINES,
+        &[
+            "metadata.labels[machinist.dev/in-place-update]",
+            "metadata.labels[machinist.dev/in-place-update-result]",
+            "metadata.annotations[machinist.dev/in-place-update-target]",
+        ],
+        "With strategy InPlaceUpdate, on Machines of other templates. A user may set the label to `selected`.",
+    ),
+    Write::patch(
+        MACHINES,
+        &[
+            "metadata.ownerReferences",
+            "metadata.labels",
+            "metadata.annotations",
+            "spec.providerSpec.value",
+        ],
+        "When a Machine was updated in place: its MachineSet as owner, and what differs between the two templates. \
+         Other owners stay.",
     ),
 ];

@@ -3,6 +3,7 @@ use std::fmt;
 use machinist_domain::key::ObjectKey;
 
 use super::messages;
+use super::template::Change;
 use crate::machine_set::selector::SelectorError;
 
 /// What is invalid about a MachineDeployment. Nothing is done until it is edited.
@@ -26,8 +27,12 @@ pub enum Refusal {
     Guard(GuardField, String),
     /// `canary` or `abort` with the strategy Recreate.
     GuardedRecreate(&'static str),
-    /// maxSurge and maxUnavailable are both zero, so no Machine could be replaced.
-    NoRoom,
+    /// maxSurge and maxUnavailable of this strategy are both zero, so no Machine could be replaced.
+    NoRoom(&'static str),
+    /// The orchestration of an update in place.
+    Orchestration(String),
+    /// What of the template cannot change in place.
+    NeedsInstance(Vec<Change>),
     /// `spec.template.spec` is no object.
     Template(String),
     Overlap(ObjectKey),

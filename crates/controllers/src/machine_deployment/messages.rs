@@ -1,8 +1,10 @@
+use machinist_api::names::{IN_PLACE_SELECTED, LABEL_IN_PLACE};
 use machinist_domain::conditions;
 use machinist_domain::texts;
 
 use super::error::{GuardField, Refusal};
 use super::failed::FailedMachines;
+use super::in_place::Progress;
 use super::plan::{Resize, Soak, set_name};
 use super::template::Change;
 
@@ -68,6 +70,26 @@ pub(super) fn rollout(counts: Counts, waits: Option<&str>, why: &str) -> String 
         text.push_str(part);
     }
     text
+}
+
+/// What an update in place waits for.
+pub(super) fn waits_in_place(progress: Progress) -> String {
+    let Progress { updating, failed, waiting, manual } = progress;
+    let mut parts = Vec::new();
+    if updating > 0 {
+        parts.push(format!("{} being updated in place", machines(updating, "")));
+    }
+    if failed > 0 {
+        let verb = if failed == 1 { "needs" } else { "need" };
+        parts.push(format!("{} {verb} attention (condition InPlaceUpdate)", machines(failed, "")));
+    }
+    if waiting > 0 && manual {
+        let label = format!("{LABEL_IN_PLACE}={IN_PLACE_SELECTED}");
+        parts.push(format!("{} to be selected with the label {label}", machines(waiting, "")));
+    } else if waiting > 0 {
+        parts.push(format!("{} waiting", machines(waiting, "")));
+    }
+    parts.join(", ")
 }
 
 /// `1 new Machine`, `2 new Machines`.
@@ -165,6 +187,9 @@ texts! {
         "Updated MachineSet {set}, and {} next, without replacing Machines: {}", machines(count, ""), changes(changed);
     pub(super) fn collision(set: &str) =
         "The name {set} is taken by a MachineSet of another owner; another name is used";
+    pub(super) fn selected(names: &str) = "Selected for an update in place: {names}";
+    pub(super) fn moved(machine: &str, set: &str) =
+        "Updated {machine} in place; it belongs to MachineSet {set} now";
     pub(super) fn unchanged(name: &str) =
         "the API server accepted the patch of {name} and stored nothing; an admission webhook may have removed the \
          change";
@@ -195,10 +220,12 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
             format!("spec.replicas must not be negative (got {replicas})")
         }
         Refusal::Strategy(kind) => {
-            format!("spec.strategy.type must be RollingUpdate or Recreate (got {kind:?})")
+            format!(
+                "spec.strategy.type must be RollingUpdate, Recreate or InPlaceUpdate (got {kind:?})"
+            )
         }
         Refusal::Limit(field, value) => format!(
-            "spec.strategy.rollingUpdate.{field} must be a number from 0 or a percentage such as 25% \
+            "spec.strategy.{field} must be a number from 0 or a percentage such as 25% \
              (maxUnavailable: at most 100%; got {value:?})"
         ),
         Refusal::MaxInFlight(value) => format!(
@@ -218,11 +245,18 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
         Refusal::GuardedRecreate(name) => format!(
             "spec.strategy.rollingUpdate.{name} needs the strategy type RollingUpdate (got Recreate)"
         ),
-        Refusal::NoRoom => {
-            "spec.strategy.rollingUpdate: maxSurge and maxUnavailable must not both be 0 \
-             (no Machine could be replaced)"
-                .to_owned()
-        }
+        Refusal::NoRoom(strategy) => format!(
+            "spec.strategy.{strategy}: maxSurge and maxUnavailable must not both be 0 \
+             (no Machine could be replaced or updated)"
+        ),
+        Refusal::Orchestration(kind) => format!(
+            "spec.strategy.inPlaceUpdate.orchestrationType must be Auto or Manual (got {kind:?})"
+        ),
+        Refusal::NeedsInstance(needed) => format!(
+            "Not possible in place, because it needs new instances: {}; put it back, or set spec.strategy.type to \
+             RollingUpdate",
+            changes(needed)
+        ),
         Refusal::Template(error) => format!("spec.template.spec: {error}"),
         Refusal::Overlap(other) => format!(
             "spec.selector overlaps that of the older MachineDeployment {}; use labels of its own",
@@ -259,6 +293,10 @@ mod tests {
         }
     }
 
+    fn in_place(updating: usize, failed: usize, waiting: usize, manual: bool) -> String {
+        waits_in_place(Progress { updating, failed, waiting, manual })
+    }
+
     #[test]
     fn all_messages() {
         let (set, key) = ("web-bcdfghjklm", ObjectKey::new("ns", "web"));
@@ -272,12 +310,11 @@ mod tests {
         let text = rollout(counts, Some(&waits), &one);
         let cause = waits_failed(&waits_available(2), set, "2 of 2 Machines failed: no capacity");
         let blocked = format!("{cause}; {}; {CORRECT_TEMPLATE}", old_stay(1));
-        let mut failed = FailedMachines::default();
+        let (mut failed, ends) = (FailedMachines::default(), "2026-06-01T12:10:00Z".parse().ok());
         failed.add("web-bcdfghjklm-x2f4k", Defect::NotReady);
         let one_failed = aborted("web", &failed, None, 1);
         failed.add("web-bcdfghjklm-9q7zt", Defect::Failed);
         let stopped = aborted("web", &failed, Some("1 of 2 Machines failed: no capacity"), 3);
-        let ends = "2026-06-01T12:10:00Z".parse().ok();
         let soak = soaks(Soak { canaries: 1, seconds: 600, ends });
         let many_soak = soaks(Soak { canaries: 3, seconds: 600, ends: None });
         let (aborts, is_false) = (REASON_ROLLOUT_ABORTED, "condition Progressing=False");
@@ -288,6 +325,10 @@ mod tests {
             (is_false, aborts, stopped),
             (NORMAL, EventReason::CanaryPassed.as_str(), canary_passed(set)),
             ("Event Warning", EventReason::RolloutAborted.as_str(), rollout_aborted(&failed)),
+            (progress, REASON_SET_UPDATED, rollout(counts, Some(&in_place(1, 1, 2, false)), &one)),
+            (progress, REASON_SET_UPDATED, rollout(counts, Some(&in_place(0, 0, 3, true)), &one)),
+            (NORMAL, EventReason::Update.as_str(), selected(set)),
+            (NORMAL, EventReason::Update.as_str(), moved("web-kq7x-0", set)),
             (progress, REASON_SET_UPDATED, rollout(counts, None, &many)),
             (progress, REASON_SET_UPDATED, rollout(counts, Some(WAITS_GONE), &one)),
             (
@@ -340,15 +381,17 @@ mod tests {
             Refusal::SelectorMismatch { selector: "a=b".to_owned() },
             Refusal::MarkedTemplate("machine.openshift.io/delete-machine"),
             Refusal::Replicas(-1),
-            Refusal::Strategy("InPlaceUpdate".to_owned()),
-            Refusal::Limit("maxSurge", "lots".to_owned()),
             Refusal::MaxInFlight("lots".to_owned()),
             Refusal::Guard(GuardField::CanaryReplicas, "0%".to_owned()),
             Refusal::Guard(GuardField::SoakSeconds, "-1".to_owned()),
             Refusal::Guard(GuardField::FailedMachines, "0".to_owned()),
             Refusal::Guard(GuardField::ReadyTimeoutSeconds, "0".to_owned()),
             Refusal::GuardedRecreate("canary"),
-            Refusal::NoRoom,
+            Refusal::Strategy("Canary".to_owned()),
+            Refusal::Limit("rollingUpdate.maxSurge", "lots".to_owned()),
+            Refusal::NoRoom("rollingUpdate"),
+            Refusal::Orchestration("Magic".to_owned()),
+            Refusal::NeedsInstance(vec![change("instanceType")]),
             Refusal::Template("invalid type: string \"x\", expected a map".to_owned()),
             Refusal::Overlap(key.clone()),
             Refusal::UndecodableSet(ObjectKey::new("ns", set)),

@@ -13,6 +13,7 @@ mod error;
 mod exploration;
 mod failed;
 mod hot_fields;
+mod in_place;
 mod memory;
 mod messages;
 mod node_marks;

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::error::Refusal;
 use super::failed::FailedMachines;
+use super::in_place::{Progress, Step};
 use super::messages;
 use super::template::Change;
 use crate::kinds::{Machine, MachineSet, Node};
@@ -71,6 +72,7 @@ pub enum Plan {
     /// Remove our mark from available Machines that are not to be deleted any more.
     Unmark(Vec<Arc<Machine>>),
     Scale(Vec<Resize>),
+    InPlace(Step),
     /// List the Machines live: some may not be in the cache, and it matters.
     List,
     /// Delete an empty set beyond the history.
@@ -127,6 +129,8 @@ pub enum Reason {
     Canary(Soak),
     /// The rollout was stopped because of new Machines that do not work.
     Aborted,
+    /// Machines are updated in place.
+    InPlace(Progress),
     /// Garbage collection deletes its MachineSets.
     Deleting,
     /// The set of the current template is being deleted; another one gets its name afterwards.
@@ -162,6 +166,9 @@ impl fmt::Display for Plan {
             Self::NoOp(Reason::Paused) => f.write_str("no-op: paused"),
             Self::NoOp(Reason::Canary(soak)) => write!(f, "no-op: {}", messages::soaks(*soak)),
             Self::NoOp(Reason::Aborted) => f.write_str("no-op: the rollout is aborted"),
+            Self::NoOp(Reason::InPlace(progress)) => {
+                write!(f, "no-op: {}", messages::waits_in_place(*progress))
+            }
             Self::NoOp(Reason::Deleting) => f.write_str("no-op: being deleted"),
             Self::NoOp(Reason::SetDeleting) => {
                 f.write_str("no-op: waiting for the MachineSet of the same name to be gone")
@@ -212,6 +219,7 @@ impl fmt::Display for Plan {
                 write!(f, "remove the mark for deletion from {names}")
             }
             Self::Scale(sizes) => f.write_str(&messages::sizes(sizes)),
+            Self::InPlace(step) => step.fmt(f),
             Self::List => f.write_str("list Machines that may not be in the cache"),
             Self::Delete { set, .. } => write!(f, "delete old MachineSet {}", set_name(set)),
         }

@@ -11,6 +11,7 @@ use machinist_domain::retry::{Failure, Retry};
 
 use self::status::{Status, Trouble};
 use super::decide::{Desired, is_available, min_ready};
+use super::in_place::{Mark, Step};
 use super::messages;
 use super::plan::{Finding, Outcome, Plan, Reason, set_name};
 use super::snapshot::{Snapshot, View};
@@ -202,10 +203,27 @@ fn events(plan: &Plan) -> Vec<EventNote> {
             .map(|one| messages::scaled(set_name(&one.set), one.from, one.to))
             .map(|text| note(EventReason::Scaled, "Scale", text))
             .collect(),
+        Plan::InPlace(step) => in_place(step),
         Plan::Delete { set, .. } => {
             vec![note(EventReason::Delete, "Delete", messages::deleted(set_name(set)))]
         }
     }
+}
+
+fn in_place(step: &Step) -> Vec<EventNote> {
+    let text = match step {
+        Step::Mark(machines) => {
+            let admitted = machines.iter().filter(|(_, mark)| matches!(mark, Mark::Admitted(_)));
+            let names = messages::names(admitted.map(|(machine, _)| &*machine.meta.key.name));
+            Some(names).filter(|names| !names.is_empty()).map(|names| messages::selected(&names))
+        }
+        Step::Move { machine, to, .. } => {
+            Some(messages::moved(&machine.meta.key.name, set_name(to)))
+        }
+        Step::Hold { .. } | Step::Release { .. } => None,
+    };
+    let note = |text| EventNote::normal(EventReason::Update, "UpdateInPlace", text);
+    text.map(note).into_iter().collect()
 }
 
 /// When a write without an answer will not be executed any more.

@@ -24,6 +24,10 @@ impl SpecHalf for Unread {
     fn hot_fields(&self, spec: &RawValue) -> &'static [&'static str] {
         if spec.get().contains(r#""kind":"Hot""#) { &["tags"] } else { &[] }
     }
+
+    fn in_place_fields(&self, _: &RawValue) -> &'static [&'static str] {
+        &["instanceType"]
+    }
 }
 
 pub(super) fn now() -> Timestamp {
@@ -87,7 +91,7 @@ pub(super) fn set(kind: &str, replicas: usize, revision: i64, patch: &Value) -> 
     Arc::new(kind.project(serde_json::from_str(&set.to_string()).unwrap()))
 }
 
-fn merge(into: &mut Value, patch: &Value) {
+pub(super) fn merge(into: &mut Value, patch: &Value) {
     match (into, patch) {
         (Value::Object(into), Value::Object(patch)) => {
             for (name, value) in patch {

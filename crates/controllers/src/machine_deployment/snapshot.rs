@@ -9,6 +9,7 @@ use machinist_domain::machine::Phase;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::EventReason;
 
+use crate::in_place;
 use crate::kinds::{Machine, MachineDeployment, MachineSet, Node};
 
 /// The value of our mark on Machines; cluster-autoscaler writes a time.
@@ -129,7 +130,7 @@ pub(super) type ReadySince = Option<Timestamp>;
 impl Member {
     /// When it has been ready for `min_ready`, possibly in the past.
     pub fn available_at(&self, min_ready: SignedDuration) -> Option<Timestamp> {
-        if self.has_failed() {
+        if self.has_failed() || self.machine.as_deref().is_some_and(in_place::is_unavailable) {
             return None;
         }
         match self.ready? {

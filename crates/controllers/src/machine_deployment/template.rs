@@ -7,7 +7,7 @@
 
 use machinist_api::names::{
     ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT, ANNOTATION_HEALTH_TIMEOUT,
-    LABEL_TEMPLATE_HASH,
+    ANNOTATION_IN_PLACE_TIMEOUT, LABEL_TEMPLATE_HASH,
 };
 use machinist_domain::hash::fnv1a;
 use machinist_domain::pairs::Pairs;
@@ -18,8 +18,12 @@ use super::hot_fields::HotFields;
 use crate::kinds::Template;
 
 /// Annotations of Machines that take effect at once.
-const TIMEOUTS: [&str; 3] =
-    [ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT, ANNOTATION_HEALTH_TIMEOUT];
+const TIMEOUTS: [&str; 4] = [
+    ANNOTATION_CREATION_TIMEOUT,
+    ANNOTATION_DRAIN_TIMEOUT,
+    ANNOTATION_HEALTH_TIMEOUT,
+    ANNOTATION_IN_PLACE_TIMEOUT,
+];
 const LETTERS: usize = 10;
 /// Neither vowels, which form words, nor characters that look alike.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";

@@ -16,6 +16,7 @@ use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use serde_json::{Map, Value, json};
 
 use super::MachineSetController;
+use super::hold::Hold;
 use super::memory::{FailedClaim, MEMORY, skips_machine};
 use super::messages;
 use super::observe::child;
@@ -160,13 +161,17 @@ impl Executor<'_> {
         Ok(Outcome::Executed(Executed::default()))
     }
 
-    /// Deletions cannot be undone, so the set is read live first: it must still have the generation of the decision.
+    /// Deletions cannot be undone, so the set is read live first: it must still have the generation of the decision,
+    /// and not be held.
     async fn delete(
         &self,
         set: &MachineSetState,
         machines: &[Arc<Machine>],
     ) -> Result<Outcome, Failure> {
-        if self.read_set().await?.is_none_or(|live| live.generation != set.generation) {
+        let changed = |live: Arc<MachineSetState>| {
+            live.generation != set.generation || Hold::of(&live).is_some()
+        };
+        if self.read_set().await?.is_none_or(changed) {
             return Ok(Outcome::Outdated);
         }
         self.controller.lists.used(&self.set.uid);

@@ -4,7 +4,7 @@
 //! reserved in the set's [`Window`] before Machines are created with them. An ordinal of the window without a Machine
 //! is *open*: its Machine may be in creation, so it counts. docs/internals/architecture.md has a table of the plans and
 //! an example. One step per reconcile, in this order: adopt or release, reserve ordinals, create, close the window
-//! (after a list, if a create was not answered), list, delete.
+//! (after a list, if a create was not answered), list, delete. A set that is [held](super::hold) does none of the last.
 
 mod deletion_order;
 
@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use machinist_domain::machine::MachineAuthority;
 
 use super::error::Refusal;
+use super::hold::Hold;
 use super::ordinals::Window;
 use super::plan::{MOST_PER_RECONCILE, Plan, Reason};
 use super::snapshot::{InFlight, Snapshot, View};
@@ -39,6 +40,9 @@ pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     };
     if !view.orphans.is_empty() || !view.unselected.is_empty() {
         return Plan::Claim { adopt: view.orphans.clone(), release: view.unselected.clone() };
+    }
+    if Hold::of(&view.set).is_some() {
+        return Plan::NoOp(Reason::Held);
     }
     let aborted = view.set.guard.aborted;
     if !aborted && let Some(plan) = scale_up(view, desired) {
@@ -120,6 +124,9 @@ fn scale_up(view: &View, desired: Desired) -> Option<Plan> {
         };
         let to = desired.window.advanced(missing, first_kept, view.highest_ordinal);
         let can_grow = to != desired.window;
+        if can_grow && is_unlisted(view) {
+            return Some(Plan::List);
+        }
         if can_grow {
             return Some(Plan::MoveWindow { to });
         }
@@ -155,6 +162,12 @@ fn scale_down(view: &View, desired: Desired, now: Timestamp) -> Plan {
     } else {
         Plan::NoOp(Reason::NoneDeletable { excess })
     }
+}
+
+/// Whether Machines may have been moved into or out of the set that the cache does not have yet. A move ends with
+/// another size, and so with another generation.
+fn is_unlisted(view: &View) -> bool {
+    view.set.hold.is_some() && !view.listed
 }
 
 #[cfg(test)]

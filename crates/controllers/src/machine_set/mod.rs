@@ -12,6 +12,7 @@ mod error;
 mod exploration;
 #[cfg(test)]
 mod fuzz;
+pub(crate) mod hold;
 mod membership;
 pub(crate) mod memory;
 mod messages;

@@ -52,6 +52,8 @@ pub enum Reason {
     Preserved {
         excess: usize,
     },
+    /// Its MachineDeployment moves a Machine out of it or into it.
+    Held,
     /// Garbage collection deletes its Machines.
     Deleting,
     ManagedElsewhere(MachineAuthority),
@@ -77,6 +79,7 @@ impl fmt::Display for Plan {
             Self::NoOp(Reason::Preserved { excess }) => {
                 write!(f, "no-op: cannot scale down by {excess}: Machines are preserved")
             }
+            Self::NoOp(Reason::Held) => f.write_str("no-op: held while a Machine is moved"),
             Self::NoOp(Reason::Deleting) => f.write_str("no-op: being deleted"),
             Self::NoOp(Reason::ManagedElsewhere(_)) => {
                 f.write_str("no-op: managed by another machine API")

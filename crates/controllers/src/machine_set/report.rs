@@ -192,6 +192,11 @@ impl ReportBuilder<'_> {
                     ..Report::quiet(ReconcileResult::Settled)
                 }
             }
+            // The release requeues the set.
+            Reason::Held => Report {
+                status: self.status_without_failure(Changes::default()),
+                ..Report::quiet(ReconcileResult::Waiting)
+            },
             Reason::InFlight(wait) => {
                 let status = self.status_without_failure(Changes::default());
                 let retry = requeue_within(self.next_available(), wait);

@@ -1,5 +1,5 @@
 //! Every fault at every write: of MachineSets on our definitions in a kind cloud, and on OpenShift's own in one that is
-//! not; of a rolling update.
+//! not; of a rolling update, and of one in place.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use machinist_testbed::World;
 use machinist_testbed::crash::{Harness, Options, Sample, Scenario};
 use machinist_testbed::faults::ApiRequest;
 use machinist_testbed::openshift::{FeatureSet, openshift_crds};
-use machinist_testbed::scenarios::{Preserving, Rolling, Scaling};
+use machinist_testbed::scenarios::{InPlace, Preserving, Rolling, Scaling};
 use serde_json::Value;
 
 use crate::subject;
@@ -21,6 +21,7 @@ const CLOUD_SPEED: f64 = 50.0;
 const LEAST_POINTS: usize = 90;
 const LEAST_POINTS_OF_ROLLING: usize = 60;
 const LEAST_POINTS_OF_PRESERVING: usize = 5;
+const LEAST_POINTS_OF_IN_PLACE: usize = 20;
 
 const OF_SETS: &[&str] = &["machine", "machineset", "nodelink"];
 
@@ -94,6 +95,14 @@ async fn a_failed_machine_is_kept_until_the_user_is_done() {
         LEAST_POINTS_OF_PRESERVING,
     )
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_update_in_place_keeps_every_machine_and_completes() {
+    let on = ("our definitions, in place", &*ours());
+    let controllers = &["machine", "machineset", "machinedeployment", "nodelink"];
+    let scenario = (InPlace, sample().sparser(2));
+    every_write_survives_every_fault(on, controllers, scenario, LEAST_POINTS_OF_IN_PLACE).await;
 }
 
 /// How long a lease lasts: after a death its successor waits for that.

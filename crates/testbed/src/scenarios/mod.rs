@@ -2,6 +2,7 @@
 
 mod aws_scaling;
 mod family;
+mod in_place;
 mod machines;
 mod pods;
 mod preserving;
@@ -9,6 +10,7 @@ mod rolling;
 mod scaling;
 
 pub use aws_scaling::AwsScaling;
+pub use in_place::InPlace;
 pub use preserving::Preserving;
 pub use rolling::Rolling;
 pub use scaling::Scaling;

@@ -17,11 +17,11 @@ use crate::faults::{ApiRequest, Verb};
 use crate::world::reading::{condition, is_alive, phase};
 use crate::world::{Extremes, Observer};
 
-const WEB: &str = "web";
+pub(super) const WEB: &str = "web";
 const SIZE: usize = 4;
 const SURGE: usize = 1;
 /// The MachineSets of the two templates. The name follows from the template, which is stored in clusters.
-const OLD: &str = "web-xtp5dm9xbp";
+pub(super) const OLD: &str = "web-xtp5dm9xbp";
 const NEW: &str = "web-6rs4kkb5hx";
 
 /// A rolling update of four machines.
@@ -84,19 +84,7 @@ impl Scenario for Rolling {
     }
 
     fn label(&self, request: &ApiRequest) -> String {
-        let name = request.name.as_deref().unwrap_or_default();
-        match (&*request.resource, name.split_once(' ')) {
-            ("events", Some((about, reason))) => format!("{} {reason}", class(about)),
-            ("machines", _) if is_label(request) => format!("{} label", class(name)),
-            ("machines", _) if request.verb == Verb::Patch => {
-                format!("{} {}", class(name), machines::news(request))
-            }
-            ("nodes", _) if is_mark(request) => mark(request).to_owned(),
-            ("machinesets", _) if request.verb == Verb::Patch => {
-                format!("{} {}", class(name), change(request))
-            }
-            _ => class(name).to_owned(),
-        }
+        label(request)
     }
 
     fn at_least(&self, request: &ApiRequest) -> u32 {
@@ -117,7 +105,23 @@ impl Scenario for Rolling {
     }
 }
 
-fn template(kind: &str) -> Value {
+pub(super) fn label(request: &ApiRequest) -> String {
+    let name = request.name.as_deref().unwrap_or_default();
+    match (&*request.resource, name.split_once(' ')) {
+        ("events", Some((about, reason))) => format!("{} {reason}", class(about)),
+        ("machines", _) if is_label(request) => format!("{} label", class(name)),
+        ("machines", _) if request.verb == Verb::Patch => {
+            format!("{} {}", class(name), machines::news(request))
+        }
+        ("nodes", _) if is_mark(request) => mark(request).to_owned(),
+        ("machinesets", _) if request.verb == Verb::Patch => {
+            format!("{} {}", class(name), change(request))
+        }
+        _ => class(name).to_owned(),
+    }
+}
+
+pub(super) fn template(kind: &str) -> Value {
     json!({
         "metadata": {"labels": {"app": WEB, "machine.openshift.io/cluster-api-cluster": "test"}},
         "spec": {
@@ -184,7 +188,7 @@ fn change(request: &ApiRequest) -> String {
 }
 
 /// Everything, with the machines that are there.
-async fn state(world: &World) -> Result<Milestone> {
+pub(super) async fn state(world: &World) -> Result<Milestone> {
     let mut milestone = family::milestone(world, scaling::bodies(world)?).await?;
     let known = [(world.namespace.clone(), "<namespace>".to_owned())];
     let deployments = world.objects(&[machines::kind("MachineDeployment")]).await?;

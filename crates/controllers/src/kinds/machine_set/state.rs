@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::names::{
-    ANNOTATION_CANARY_PASSED, ANNOTATION_CHANGE_CAUSE, ANNOTATION_FAILED_MACHINES,
+    ANNOTATION_CANARY_PASSED, ANNOTATION_CHANGE_CAUSE, ANNOTATION_FAILED_MACHINES, ANNOTATION_HOLD,
     ANNOTATION_HOT_FIELDS, ANNOTATION_ORDINALS, ANNOTATION_PENDING_CHANGES, ANNOTATION_REVISION,
     ANNOTATION_ROLLOUT_ABORTED, ANNOTATION_ROLLOUT_STARTED, DELETE_POLICY_NEWEST,
     DELETE_POLICY_OLDEST, DELETE_POLICY_RANDOM,
@@ -50,6 +50,8 @@ pub struct MachineSetState {
     /// The fields of the template that changed and that its Machines may not have yet.
     pub pending_changes: Option<Arc<str>>,
     pub guard: GuardMarks,
+    /// The annotation `machinist.dev/hold`.
+    pub hold: Option<Arc<str>>,
     pub spec: MachineSetSpec,
     /// The annotation `machinist.dev/ordinals`: ordinals whose Machines may be in creation.
     pub window: Result<Window, WindowError>,
@@ -155,6 +157,7 @@ impl State for Arc<MachineSetState> {
             hot_fields: metadata.annotations.get(ANNOTATION_HOT_FIELDS).map(name),
             pending_changes: metadata.annotations.get(ANNOTATION_PENDING_CHANGES).map(name),
             guard: GuardMarks::read(&metadata.annotations),
+            hold: metadata.annotations.get(ANNOTATION_HOLD).map(name),
             spec: MachineSetSpec {
                 replicas: spec.replicas,
                 selector: Selector::read(&spec.selector),

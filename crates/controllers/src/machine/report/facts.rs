@@ -16,11 +16,13 @@ use machinist_domain::retry::{Classified as _, Retry};
 use machinist_provider::cloud::{CloudError, Deletion, Instance, InstanceState, ProviderStatus};
 
 use super::super::error::{Fatal, Refusal};
+use super::super::in_place;
 use super::super::messages::{self, capitalized};
 use super::super::plan::{Outcome, Plan, Reason};
 use super::super::snapshot::{Call, Pause, View};
 use super::{instance_exists, ready};
 use crate::drain::{self, Step};
+use crate::in_place::UpdateResult;
 
 /// The state after a reconcile. `None` means unchanged.
 #[derive(Debug, Default)]
@@ -32,6 +34,7 @@ pub(super) struct Facts {
     /// The drain of a preserved Machine: its step and text.
     pub(super) preserved_drain: Option<(Step, String)>,
     pub(super) ready: Option<Condition>,
+    pub(super) in_place: InPlace,
     pub(super) fatal: Option<Fatal>,
     pub(super) instance: Option<Arc<Instance>>,
     pub(super) stored: Option<ProviderStatus>,
@@ -44,6 +47,15 @@ pub(super) struct Facts {
     pub(super) result: Option<ReconcileResult>,
     /// Most of what a Machine waits for is watched; clouds and deadlines are polled.
     pub(super) retry: Option<Retry>,
+}
+
+/// The condition of an update in place.
+#[derive(Debug, Default)]
+pub(super) enum InPlace {
+    #[default]
+    Unchanged,
+    Absent,
+    Is(Condition),
 }
 
 impl Facts {
@@ -62,6 +74,7 @@ impl Facts {
             outcome => facts.acted(view, plan, outcome, now),
         }
         facts.begin(view);
+        facts.update_in_place(view, outcome, now);
         ready::check_creation_limit(view, &mut facts, now);
         facts
     }
@@ -119,6 +132,12 @@ impl Facts {
             | Plan::DrainPreserved { .. }
             | Plan::Terminate
             | Plan::Release => self.is_silent = true,
+            Plan::InPlace(step) => {
+                self.is_silent = true;
+                if let in_place::Step::Take(UpdateResult::Successful) = step {
+                    self.inform(EventReason::Update, "UpdateInPlace", messages::UPDATED);
+                }
+            }
         }
     }
 
@@ -158,6 +177,7 @@ impl Facts {
                 self.inform(EventReason::Update, "Update", messages::updated(instance));
             }
             Outcome::CallFailed(call, error) => self.call_failed(view, *call, error, now),
+            Outcome::Drained(_) if matches!(plan, Plan::InPlace(_)) => {}
             Outcome::Drained(outcome) if !view.machine.meta.deleting => {
                 self.preserved(view, plan, outcome, now);
             }
@@ -193,6 +213,24 @@ impl Facts {
         self.preserved_drain = text.map(|text| (report.step, text.into()));
         self.events.extend(report.events);
         self.retry = match (self.retry, drain.again(outcome)) {
+            (None | Some(Retry::OnChange), Some(again)) => Some(Retry::Again(again)),
+            (Some(Retry::Again(wait)), Some(again)) => Some(Retry::Again(wait.min(again))),
+            (retry, _) => retry,
+        };
+    }
+
+    fn update_in_place(&mut self, view: &View, outcome: &Outcome, now: Timestamp) {
+        if view.machine.meta.deleting || self.is_silent || self.is_elsewhere() {
+            return;
+        }
+        let drained = match outcome {
+            Outcome::Drained(drained) => Some(drained),
+            _ => None,
+        };
+        let report = in_place::report(view, drained, now);
+        self.in_place = report.condition.map_or(InPlace::Absent, InPlace::Is);
+        self.events.extend(report.events);
+        self.retry = match (self.retry, report.again) {
             (None | Some(Retry::OnChange), Some(again)) => Some(Retry::Again(again)),
             (Some(Retry::Again(wait)), Some(again)) => Some(Retry::Again(wait.min(again))),
             (retry, _) => retry,

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use machinist_api::names::{
-    CONDITION_DRAINABLE, CONDITION_PRESERVED, CONDITION_TERMINABLE, REASON_HOOK_PRESENT,
-    SEVERITY_WARNING,
+    CONDITION_DRAINABLE, CONDITION_IN_PLACE_UPDATE, CONDITION_PRESERVED, CONDITION_TERMINABLE,
+    REASON_HOOK_PRESENT, SEVERITY_WARNING,
 };
 use machinist_domain::conditions::{self, Condition};
 use machinist_domain::machine::Phase;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::messages;
 use super::super::snapshot::View;
-use super::facts::Facts;
+use super::facts::{Facts, InPlace};
 use super::preserved;
 use crate::kinds::Hook;
 use crate::served::Field;
@@ -33,6 +33,13 @@ pub(super) fn patch(view: &View, facts: &Facts, now: Timestamp) -> Option<Value>
             conditions::without(&status.conditions, CONDITION_PRESERVED)
         }
         _ => None,
+    };
+    let without = match facts.in_place {
+        InPlace::Absent => {
+            let current = without.as_deref().unwrap_or(&status.conditions);
+            conditions::without(current, CONDITION_IN_PLACE_UPDATE).or(without)
+        }
+        InPlace::Unchanged | InPlace::Is(_) => without,
     };
     let current = without.as_deref().unwrap_or(&status.conditions);
     let wanted = wanted(view, facts, preserved);
@@ -74,6 +81,9 @@ fn wanted(view: &View, facts: &Facts, preserved: Option<Condition>) -> Vec<Condi
     wanted.extend(facts.drained.clone());
     wanted.extend(facts.ready.clone());
     wanted.extend(preserved);
+    if let InPlace::Is(condition) = &facts.in_place {
+        wanted.push(condition.clone());
+    }
     wanted
 }
 

@@ -30,7 +30,7 @@ impl Desired {
         });
         let strays = view.nodes.strays.iter().map(|node| (node, Marks::default()));
         let nodes = patches(&view.deployment.meta.key, members.chain(strays));
-        let rest = || self.scale(view, now).rest();
+        let rest = || self.advance(view, now).rest();
         (!nodes.is_empty()).then(|| Plan::MarkNodes { nodes, rest: rest() })
     }
 

@@ -7,6 +7,7 @@
 //! Not here: which set is the new one, and what is written.
 
 mod guarded;
+mod in_place;
 mod targeted;
 
 pub(super) use self::guarded::Guard;

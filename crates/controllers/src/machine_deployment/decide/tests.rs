@@ -333,7 +333,10 @@ fn invalid_deployments_change_nothing() {
             "marks every new Machine for deletion",
         ),
         (refused(&|spec| spec["replicas"] = json!(-1)), "must not be negative"),
-        (refused(&|spec| spec["strategy"] = json!({"type": "Odd"})), "must be RollingUpdate or"),
+        (
+            refused(&|spec| spec["strategy"] = json!({"type": "Odd"})),
+            "must be RollingUpdate, Recreate or",
+        ),
         (
             refused(&|spec| spec["remediation"] = json!({"maxInFlight": "some"})),
             "maxInFlight must be a number from 0 or a percentage such as 25% (got \"some\")",

@@ -163,6 +163,7 @@ impl Status<'_> {
                 let text = failure.and_then(|cause| cause.message.as_deref());
                 Some(waits(set_name(&one.set), count, old, text))
             }
+            (Some(Reason::InPlace(progress)), _) => Some(messages::waits_in_place(progress)),
             (Some(Reason::Gone), _) => Some(match &self.view.drained {
                 None => messages::WAITS_GONE.to_owned(),
                 Some(machine) => messages::waits_drained(machine),

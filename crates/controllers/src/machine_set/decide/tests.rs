@@ -278,3 +278,35 @@ fn the_annotation_of_the_node_decides() {
         assert!(plan.starts_with(expected), "{on_node}: {plan}");
     }
 }
+
+#[test]
+fn a_held_set_neither_creates_nor_deletes_and_lists_before_it_does_so_again() {
+    let owned_by = |kind: &str, hold: &str, replicas: i32, listed: bool| {
+        let mut set = set();
+        set["spec"]["replicas"] = json!(replicas);
+        set["metadata"]["annotations"] = json!({"machinist.dev/hold": hold});
+        let owner = json!({"kind": kind, "name": "web", "uid": "web-uid", "controller": true});
+        set["metadata"]["ownerReferences"] = json!([owner]);
+        let mut view = view(&set, members(2));
+        view.listed = listed;
+        decide(&snapshot(view), now()).to_string()
+    };
+    let held = "no-op: held while a Machine is moved";
+    let list = "list Machines before ordinals are given up or Machines deleted";
+    let (kind, moves) = ("MachineDeployment", "v1 out m0 uid-m0 web-b");
+    for (owner, hold, replicas, listed, expected) in [
+        (kind, moves, 3, true, held),
+        (kind, moves, 1, true, held),
+        // Only a MachineDeployment releases it.
+        ("Other", moves, 3, true, "reserve ordinals 0..1"),
+        (kind, "v1 released", 2, false, "no-op: all Machines exist"),
+        (kind, "v1 released", 3, false, list),
+        (kind, "v1 released", 3, true, "reserve ordinals 0..1"),
+        // Also if all Machines go: one that was moved may still be in the cache as this set's.
+        (kind, "v1 released", 0, false, list),
+        (kind, "v1 released", 0, true, "delete 2 Machines (m1, m0)"),
+    ] {
+        let found = owned_by(owner, hold, replicas, listed);
+        assert_eq!(found, expected, "{owner} {hold} {replicas} {listed}");
+    }
+}

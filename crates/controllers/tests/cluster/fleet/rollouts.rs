@@ -6,6 +6,7 @@ mod deletion;
 mod guarded;
 mod history;
 mod hot_fields;
+mod in_place;
 mod large;
 mod node_marks;
 mod refused;

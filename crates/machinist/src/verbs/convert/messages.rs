@@ -8,9 +8,10 @@ pub(super) const REQUIRED: &str = "is required";
 pub(super) const NOT_A_LIMIT: &str = "must be a number or a percentage, such as 1 or 25%";
 pub(super) const NOT_BASE64: &str = "must be base64";
 
-pub(super) const IN_PLACE: &str = "InPlaceUpdate is not supported; \
+pub(super) const IN_PLACE: &str = "InPlaceUpdate needs an agent that uses machinist's labels; \
     converted to a paused RollingUpdate: choose a strategy, and set spec.paused to false";
-pub(super) const IN_PLACE_TIMEOUT: &str = "not supported: machinist does not update in place";
+pub(super) const IN_PLACE_TIMEOUT: &str = "not converted; \
+    set the annotation machinist.dev/in-place-update-timeout in the template";
 pub(super) const PRESERVE: &str =
     "not supported: machinist does not preserve failed Machines; delete the field";
 pub(super) const EVICTIONS: &str =

@@ -2,11 +2,13 @@
 //! failures, and a name that is taken.
 
 use anyhow::{Result, ensure};
+use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt as _;
-use kube::api::{DeleteParams, DynamicObject, ListParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use machinist_api::names::{
     ANNOTATION_CANARY_PASSED, ANNOTATION_CHANGE_CAUSE, ANNOTATION_HOT_FIELDS, ANNOTATION_ORDINALS,
-    LABEL_DEPLOYMENT_NAME,
+    IN_PLACE_READY, IN_PLACE_SUCCESSFUL, LABEL_DEPLOYMENT_NAME, LABEL_IN_PLACE,
+    LABEL_IN_PLACE_RESULT,
 };
 use machinist_testbed::world::reading::condition;
 use serde_json::{Value, json};
@@ -71,6 +73,7 @@ pub(super) async fn roll(fleet: &Fleet) -> Result<()> {
     fleet.patch_deployment(WEB, json!({"spec": {"replicas": 1}})).await?;
     // The second one is marked and goes.
     ensure!(complete(fleet, 1).await? == name, "the ready machine was deleted");
+    update_in_place(fleet, &name).await?;
     adopt(fleet).await?;
     fail(fleet).await?;
     fleet.patch_deployment(WEB, json!({"spec": {"replicas": 0}})).await?;
@@ -141,6 +144,33 @@ async fn guarded(fleet: &Fleet) -> Result<()> {
     boot_in(fleet, 0).await?;
     complete(fleet, 1).await?;
     fleet.patch_deployment(WEB, guards(Value::Null)).await
+}
+
+/// Here, the agent is a user. The Machine stays.
+async fn update_in_place(fleet: &Fleet, name: &str) -> Result<()> {
+    let template = json!({"spec": {"providerSpec": {"value": {"image": "new"}}}});
+    let strategy = json!({"type": "InPlaceUpdate"});
+    let spec = json!({"strategy": strategy, "template": template});
+    fleet.patch_deployment(WEB, json!({"spec": spec})).await?;
+    let offered =
+        |machine: &DynamicObject| condition(machine, "InPlaceUpdate") == "False/ReadyForUpdate";
+    let machine = fleet.until_machine(name, "the Node to be drained", offered).await?;
+    let node = machine.data["status"]["nodeRef"]["name"].as_str().unwrap_or_default().to_owned();
+    let ready = |node: &Node| {
+        node.labels().get(LABEL_IN_PLACE).is_some_and(|state| state == IN_PLACE_READY)
+    };
+    fleet
+        .eventually("the Node to be ready for its update", || async {
+            ensure!(ready(&fleet.nodes().get(&node).await?), "not yet");
+            Ok(())
+        })
+        .await?;
+    let result = json!({"metadata": {"labels": {LABEL_IN_PLACE_RESULT: IN_PLACE_SUCCESSFUL}}});
+    fleet.nodes().patch(&node, &PatchParams::default(), &Patch::Merge(result)).await?;
+    ensure!(complete(fleet, 1).await? == name, "the Machine was replaced");
+    let done = |machine: &DynamicObject| condition(machine, "InPlaceUpdate").is_empty();
+    fleet.until_machine(name, "the end of the update", done).await?;
+    fleet.patch_deployment(WEB, json!({"spec": {"strategy": {"type": "RollingUpdate"}}})).await
 }
 
 async fn boot_in(fleet: &Fleet, seconds: u32) -> Result<()> {

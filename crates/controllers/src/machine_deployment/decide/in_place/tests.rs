@@ -1,0 +1,248 @@
+mod properties;
+
+use serde_json::{Value, json};
+
+use super::super::super::samples::{deployment, member, merge, now, set, snapshot};
+use super::super::super::snapshot::SetView;
+use super::super::decide;
+use super::*;
+
+fn strategy(in_place: &Value) -> Value {
+    let mut deployment = deployment();
+    deployment["spec"]["strategy"] = json!({"type": "InPlaceUpdate", "inPlaceUpdate": in_place});
+    deployment
+}
+
+/// A ready Machine with a Node, and these marks.
+fn marked(name: &str, mark: Value) -> Member {
+    let mut machine = mark;
+    merge(&mut machine, &json!({"status": {"nodeRef": {"name": name, "uid": name}}}));
+    member(name, Some(60), &machine)
+}
+
+fn candidate() -> Value {
+    json!({"metadata": {"labels": {"machinist.dev/in-place-update": "candidate"}}})
+}
+
+fn updating(target: &str, reason: &str) -> Value {
+    json!({
+        "metadata": {
+            "labels": {"machinist.dev/in-place-update": "selected"},
+            "annotations": {"machinist.dev/in-place-update-target": target},
+        },
+        "status": {"conditions": [{"type": "InPlaceUpdate", "status": "False", "reason": reason}]},
+    })
+}
+
+fn with_result(mut machine: Value, result: &str) -> Value {
+    machine["metadata"]["labels"]["machinist.dev/in-place-update-result"] = json!(result);
+    machine
+}
+
+fn one(kind: &str, revision: i64, members: Vec<Member>) -> SetView {
+    let set = set(kind, members.len(), revision, &json!({}));
+    SetView { set, members, leaving: 0, open: 0, late: None }
+}
+
+/// The set `a` has these Machines, the set `b` of the current template these.
+fn plan(deployment: &Value, a: Vec<Member>, b: Vec<Member>) -> String {
+    let snapshot = snapshot(deployment, vec![one("a", 1, a), one("b", 2, b)]);
+    decide(&snapshot, now()).to_string()
+}
+
+fn three(marks: [Value; 3]) -> Vec<Member> {
+    let names = ["m0", "m1", "m2"];
+    names.into_iter().zip(marks).map(|(name, mark)| marked(name, mark)).collect()
+}
+
+#[test]
+fn machines_of_another_template_are_candidates_and_then_selected_within_the_limit() {
+    let auto = strategy(&json!({}));
+    let none = || json!({});
+    let wanted = "update in place: candidates are m0, m1, m2";
+    assert_eq!(plan(&auto, three([none(), none(), none()]), Vec::new()), wanted);
+    let all = || three([candidate(), candidate(), candidate()]);
+    assert_eq!(plan(&auto, all(), Vec::new()), "update in place: select m0");
+    let two = strategy(&json!({"maxUnavailable": "67%"}));
+    assert_eq!(plan(&two, all(), Vec::new()), "update in place: select m0, m1");
+    let busy = three([updating("b", "EvictionBlocked"), candidate(), candidate()]);
+    let waits = "no-op: 1 Machine being updated in place, 2 Machines waiting";
+    assert_eq!(plan(&auto, busy, Vec::new()), waits);
+    // One that is not available costs nothing.
+    let mut broken = all();
+    broken[2].ready = None;
+    assert_eq!(plan(&auto, broken, Vec::new()), "update in place: select m2");
+    // After the move its Node is cordoned until the condition is gone.
+    let moved = json!({"status": updating("b", "ReadyForUpdate")["status"]});
+    let rest = || vec![marked("m0", candidate()), marked("m1", candidate())];
+    let waits = "no-op: 2 Machines waiting";
+    assert_eq!(plan(&auto, rest(), vec![marked("m2", moved)]), waits);
+    let select = "update in place: select m0";
+    assert_eq!(plan(&auto, rest(), vec![marked("m2", none())]), select);
+}
+
+#[test]
+fn a_user_selects_with_manual_orchestration_and_the_limit_applies_all_the_same() {
+    let manual = strategy(&json!({"orchestrationType": "Manual"}));
+    let all = three([candidate(), candidate(), candidate()]);
+    let label = "machinist.dev/in-place-update=selected";
+    let waits = format!("no-op: 3 Machines to be selected with the label {label}");
+    assert_eq!(plan(&manual, all, Vec::new()), waits);
+    let picked = json!({"metadata": {"labels": {"machinist.dev/in-place-update": "selected"}}});
+    let all = three([candidate(), picked.clone(), picked]);
+    assert_eq!(plan(&manual, all, Vec::new()), "update in place: select m1");
+}
+
+#[test]
+fn marks_follow_the_template_unless_the_agent_may_be_at_work() {
+    let auto = strategy(&json!({}));
+    for (own, machine, expected) in [
+        ("a", updating("a", "Evicting"), "update in place: select m0"),
+        ("a", with_result(updating("z", "Failed"), "failed"), "update in place: select m0"),
+        ("b", updating("z", "Evicting"), "update in place: remove the marks of m0"),
+        (
+            "b",
+            with_result(updating("z", "Failed"), "failed"),
+            "update in place: remove the marks of m0",
+        ),
+        ("b", candidate(), "update in place: remove the marks of m0"),
+        ("a", updating("z", "ReadyForUpdate"), "no-op: 1 Machine being updated in place"),
+        (
+            "a",
+            updating("z", "TimedOut"),
+            "no-op: 1 Machine needs attention (condition InPlaceUpdate)",
+        ),
+        (
+            "a",
+            with_result(updating("b", "Failed"), "failed"),
+            "no-op: 1 Machine needs attention (condition InPlaceUpdate)",
+        ),
+        // The MachineSet of its template is gone.
+        (
+            "a",
+            with_result(updating("z", "ReadyForUpdate"), "successful"),
+            "update in place: remove the marks of m0",
+        ),
+    ] {
+        let mut deployment = auto.clone();
+        deployment["spec"]["replicas"] = json!(1);
+        let own_members = vec![marked("m0", machine.clone())];
+        let (a, b) = if own == "a" { (own_members, Vec::new()) } else { (Vec::new(), own_members) };
+        assert_eq!(plan(&deployment, a, b), expected, "{own} {machine}");
+    }
+}
+
+#[test]
+fn with_another_strategy_marks_are_removed() {
+    let mut rolling = deployment();
+    rolling["spec"]["strategy"] = json!({"type": "RollingUpdate"});
+    let all = three([candidate(), updating("b", "Evicting"), updating("b", "ReadyForUpdate")]);
+    assert_eq!(plan(&rolling, all, Vec::new()), "update in place: remove the marks of m0, m1");
+}
+
+#[test]
+fn what_needs_new_instances_is_refused_by_name() {
+    let mut auto = strategy(&json!({}));
+    auto["spec"]["template"]["spec"]["providerSpec"]["value"]["subnet"] = json!("x");
+    let text = plan(&auto, three([json!({}), json!({}), json!({})]), Vec::new());
+    let field = "spec.template.spec.providerSpec.value.subnet: none → x";
+    assert!(text.contains(field) && !text.contains("instanceType"), "{text}");
+    let path = "/spec/strategy/inPlaceUpdate";
+    for (limits, expected) in [
+        (json!({"maxSurge": 0, "maxUnavailable": 0}), "must not both be 0"),
+        (json!({"maxUnavailable": "101%"}), "inPlaceUpdate.maxUnavailable must be"),
+        (json!({"orchestrationType": "Odd"}), "must be Auto or Manual"),
+    ] {
+        *auto.pointer_mut(path).unwrap() = limits;
+        let text = plan(&auto, Vec::new(), Vec::new());
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_surge_creates_machines_of_the_new_template_and_then_deletes_old_ones() {
+    let surge = strategy(&json!({"maxSurge": 1, "maxUnavailable": 0}));
+    let all = three([candidate(), candidate(), candidate()]);
+    assert_eq!(plan(&surge, all, Vec::new()), "scale b from 0 to 1");
+    let all = || three([candidate(), candidate(), candidate()]);
+    let new = |count: usize| {
+        (0..count).map(|at| marked(&format!("n{at}"), json!({}))).collect::<Vec<_>>()
+    };
+    assert_eq!(plan(&surge, all(), new(1)), "update in place: select m0");
+    assert_eq!(plan(&surge, vec![marked("m2", candidate())], new(3)), "scale a from 1 to 0");
+}
+
+/// The sets with holds; `m0` is in the set with this name.
+fn held(at: &str, holds: [Option<&str>; 2], machine: Value) -> String {
+    let hold = |text: Option<&str>| match text {
+        None => json!({}),
+        Some(side) => {
+            let text = format!("v1 {side} m0 m0 {}", if side == "out" { "b" } else { "a" });
+            json!({"metadata": {"annotations": {"machinist.dev/hold": text}}})
+        }
+    };
+    let mut moved = vec![marked("m0", machine)];
+    let mut members = |own: &str, other: &str| {
+        let mut members = vec![marked(other, json!({}))];
+        if at == own {
+            members.append(&mut moved);
+        }
+        members
+    };
+    let one = |kind: &str, revision, size, hold: Value, members| SetView {
+        set: set(kind, size, revision, &hold),
+        members,
+        leaving: 0,
+        open: 0,
+        late: None,
+    };
+    let sets = vec![
+        one("a", 1, 2, hold(holds[0]), members("a", "x")),
+        one("b", 2, 1, hold(holds[1]), members("b", "y")),
+    ];
+    decide(&snapshot(&strategy(&json!({})), sets), now()).to_string()
+}
+
+#[test]
+fn a_move_follows_from_what_is_stored() {
+    let updated = || with_result(updating("b", "ReadyForUpdate"), "successful");
+    let (out, both, inside) = ([Some("out"), None], [Some("out"), Some("in")], [None, Some("in")]);
+    for (at, holds, machine, expected) in [
+        ("a", [None, None], updated(), "hold MachineSet a while m0 is moved"),
+        ("a", out, updated(), "hold MachineSet b while m0 is moved"),
+        ("a", both, updated(), "move m0 from a to b"),
+        ("b", both, json!({}), "release MachineSet b, scaled from 1 to 2"),
+        ("b", out, json!({}), "release MachineSet a, scaled from 2 to 1"),
+        // It was changed, or deleted, in between.
+        ("a", both, candidate(), "release MachineSet b"),
+        ("a", out, candidate(), "release MachineSet a"),
+        ("", both, json!({}), "release MachineSet b"),
+        ("", out, json!({}), "release MachineSet a, scaled from 2 to 1"),
+        ("b", inside, json!({}), "release MachineSet b, scaled from 1 to 2"),
+        ("", inside, json!({}), "release MachineSet b"),
+    ] {
+        assert_eq!(held(at, holds, machine.clone()), expected, "{at} {holds:?} {machine}");
+    }
+}
+
+#[test]
+fn no_machine_is_moved_while_one_is_created_or_deleted() {
+    let updated = || vec![marked("m0", with_result(updating("b", "ReadyForUpdate"), "successful"))];
+    let mut all = strategy(&json!({}));
+    all["spec"]["replicas"] = json!(1);
+    let window = json!({"metadata": {"annotations": {"machinist.dev/ordinals": "0..1"}}});
+    for (of_a, of_b, size) in
+        [(window.clone(), json!({}), 1), (json!({}), window, 1), (json!({}), json!({}), 0)]
+    {
+        let one = |kind: &str, size, revision, patch: &Value, members| SetView {
+            set: set(kind, size, revision, patch),
+            members,
+            leaving: 0,
+            open: 0,
+            late: None,
+        };
+        let sets = vec![one("a", size, 1, &of_a, updated()), one("b", 0, 2, &of_b, Vec::new())];
+        let text = decide(&snapshot(&all, sets), now()).to_string();
+        assert!(!text.contains("hold"), "{of_a} {of_b} {size}: {text}");
+    }
+}
