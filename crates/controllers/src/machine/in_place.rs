@@ -52,6 +52,7 @@ pub enum Step {
 impl Step {
     /// The patch of the Node; `None` for a step that does not patch it.
     pub(super) fn node_patch(&self) -> Option<Value> {
+        let labels = |labels: Value| json!({"metadata": {"labels": labels}});
         let metadata = |labels: Value, annotations: Value| {
             let metadata = json!({"labels": labels, "annotations": annotations});
             json!({"metadata": metadata})
@@ -61,8 +62,8 @@ impl Step {
                 json!({LABEL_IN_PLACE: IN_PLACE_DRAINING, LABEL_IN_PLACE_RESULT: null}),
                 json!({ANNOTATION_IN_PLACE_TARGET: target}),
             ),
-            Self::Offer => metadata(json!({LABEL_IN_PLACE: IN_PLACE_READY}), json!({})),
-            Self::Forget => metadata(json!({LABEL_IN_PLACE_RESULT: null}), json!({})),
+            Self::Offer => labels(json!({LABEL_IN_PLACE: IN_PLACE_READY})),
+            Self::Forget => labels(json!({LABEL_IN_PLACE_RESULT: null})),
             Self::Restore { uncordon } => {
                 let mut patch = metadata(
                     json!({LABEL_IN_PLACE: null, LABEL_IN_PLACE_RESULT: null}),
