@@ -112,19 +112,7 @@ impl Caches {
             }
             return Held { cache, _hold: hold };
         }
-        let cache = Arc::new(Cache {
-            kind,
-            scope,
-            session: cluster.session(UserAgent::CACHE),
-            store: Store::new(),
-            indexes: Mutex::default(),
-            health: Mutex::new(Health::default()),
-            synced: signal::Sender::new(false),
-            troubled: Notify::new(),
-            clock: Arc::clone(&self.clock),
-            timings: self.timings,
-            metrics: Arc::clone(&self.metrics),
-        });
+        let cache = self.unwatched(cluster, scope, kind);
         let stop = self.tasks.stopping().child_token();
         let task = messages::cache_task(K::RESOURCE);
         self.tasks.spawn(task, Arc::clone(&cache).run(stop.clone()));
@@ -137,6 +125,23 @@ impl Caches {
         };
         open.insert(id, opened);
         Held { cache, _hold: hold }
+    }
+
+    /// A cache that is not filled: for live reads and writes. It is not shared.
+    pub fn unwatched<K: Kind>(&self, cluster: &Cluster, scope: Scope, kind: K) -> Arc<Cache<K>> {
+        Arc::new(Cache {
+            kind,
+            scope,
+            session: cluster.session(UserAgent::CACHE),
+            store: Store::new(),
+            indexes: Mutex::default(),
+            health: Mutex::new(Health::default()),
+            synced: signal::Sender::new(false),
+            troubled: Notify::new(),
+            clock: Arc::clone(&self.clock),
+            timings: self.timings,
+            metrics: Arc::clone(&self.metrics),
+        })
     }
 
     pub fn all(&self) -> Vec<Arc<dyn AnyCache>> {

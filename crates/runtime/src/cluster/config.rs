@@ -16,6 +16,8 @@ pub struct ClusterFlags {
     pub control: Option<String>,
     /// `--target-kubeconfig`: a path, `in-cluster` or `none`.
     pub target: Option<String>,
+    /// `--kubeconfig` of verbs for users: one path.
+    pub kubeconfig: Option<PathBuf>,
     /// `--context`: a context of the one cluster's kubeconfig instead of its current one.
     pub context: Option<String>,
 }
@@ -72,6 +74,7 @@ pub enum ConfigError {
 
 const CONTROL: &str = "--control-kubeconfig";
 const TARGET: &str = "--target-kubeconfig";
+const KUBECONFIG: &str = "--kubeconfig";
 
 pub async fn resolve(
     flags: &ClusterFlags,
@@ -79,7 +82,14 @@ pub async fn resolve(
 ) -> Result<ClusterChoice, ConfigError> {
     match (flags.control.as_deref(), flags.target.as_deref()) {
         (None, None) => {
-            let (control, found) = infer(environment, flags.context.as_deref()).await?;
+            let context = flags.context.as_deref();
+            let (control, found) = match &flags.kubeconfig {
+                Some(path) => {
+                    let found = format!("{KUBECONFIG} {}", path.display());
+                    (from_files(KUBECONFIG, std::slice::from_ref(path), context).await?, found)
+                }
+                None => infer(environment, context).await?,
+            };
             Ok(ClusterChoice { control, target: TargetChoice::Same, found })
         }
         (Some(_), None) => Err(ConfigError::OnlyOne(CONTROL, TARGET)),

@@ -51,11 +51,12 @@ pub(super) struct Decision {
 impl Target {
     /// Sends nothing.
     pub(super) async fn new(arguments: &RolloutArguments, name: &str) -> anyhow::Result<Self> {
-        let mut environment = Environment::of_process();
-        if let Some(path) = &arguments.kubeconfig {
-            environment.kubeconfig = Some(path.into());
-        }
-        let flags = ClusterFlags { context: arguments.context.clone(), ..ClusterFlags::default() };
+        let environment = Environment::of_process();
+        let flags = ClusterFlags {
+            kubeconfig: arguments.kubeconfig.clone().map(Into::into),
+            context: arguments.context.clone(),
+            ..ClusterFlags::default()
+        };
         let choice = config::resolve(&flags, &environment).await.context(Usage)?;
         let namespace = arguments.namespace.as_deref().unwrap_or(&choice.control.default_namespace);
         let key = ObjectKey::new(namespace, name);
@@ -81,16 +82,18 @@ impl Target {
         }
     }
 
+    /// For live reads and writes: `list` and `watch` are rights that only [`Self::watch`] needs.
     fn cache(&self) -> Arc<Cache<MachineDeployments>> {
-        let scope = Scope::Object(self.key.clone());
-        // Provider specs are not read.
-        let kind = MachineDeployments::new(Arc::new(Providers::default()));
-        self.caches.open(&self.cluster, scope, kind)
+        self.caches.unwatched(&self.cluster, self.scope(), kind())
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Object(self.key.clone())
     }
 
     /// The deployment, kept up to date; `Notify` reports changes.
     pub(super) async fn watch(&self) -> anyhow::Result<Watched> {
-        let cache = self.cache();
+        let cache = self.caches.open(&self.cluster, self.scope(), kind());
         let changed = Arc::new(Notify::new());
         let ring = Arc::clone(&changed);
         cache.subscribe(move |_| ring.notify_one());
@@ -163,6 +166,11 @@ impl Target {
             writer.patch(&cache, live.meta(), Part::Object, Guard::Uid, patch, &text).await;
         written.map(drop).context(messages::cannot("patch", &what))
     }
+}
+
+fn kind() -> MachineDeployments {
+    // Provider specs are not read.
+    MachineDeployments::new(Arc::new(Providers::default()))
 }
 
 pub(super) struct Watched {

@@ -1,9 +1,10 @@
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_runtime::cache::Undecodable;
 use machinist_runtime::cache::store::Entry;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::undo::tests::deployment;
@@ -37,19 +38,63 @@ fn only_an_absent_or_another_deployment_was_deleted() {
     }
 }
 
-#[tokio::test]
-async fn a_timeout_before_the_first_answer_is_not_reported_as_a_rollout_that_waits() {
-    // It never accepts a connection.
+/// A server that knows no object, and the first line of each request.
+async fn empty_server() -> (String, Arc<Mutex<Vec<String>>>) {
     let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", server.local_addr().unwrap());
+    let requests: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = Arc::clone(&requests);
+    tokio::spawn(async move {
+        while let Ok((mut connection, _)) = server.accept().await {
+            let mut request = vec![0; 8192];
+            let length = connection.read(&mut request).await.unwrap_or(0);
+            let text = String::from_utf8_lossy(&request[..length]).into_owned();
+            seen.lock().unwrap().extend(text.lines().next().map(str::to_owned));
+            let body = json!({"kind": "Status", "code": 404, "reason": "NotFound"}).to_string();
+            let head =
+                "HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\nconnection: close";
+            let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            connection.write_all(answer.as_bytes()).await.ok();
+        }
+    });
+    (address, requests)
+}
+
+fn kubeconfig(server: &str) -> tempfile::NamedTempFile {
     let kubeconfig = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "c",
-        "clusters": [{"name": "c", "cluster": {"server": address}}],
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
         "users": [{"name": "c", "user": {}}],
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
     });
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), kubeconfig.to_string()).unwrap();
+    file
+}
+
+#[tokio::test]
+async fn a_single_change_only_reads_the_deployment() {
+    let (server, requests) = empty_server().await;
+    let file = kubeconfig(&server);
+    let arguments = RolloutArguments {
+        command: RolloutCommand::Pause(Deployment { name: "web".to_owned() }),
+        kubeconfig: Some(file.path().to_string_lossy().into_owned()),
+        context: None,
+        namespace: Some("ns".to_owned()),
+    };
+    let error = run(&arguments).await.unwrap_err().to_string();
+    assert_eq!(error, messages::not_found("web", "ns"));
+    let read =
+        "GET /apis/machine.openshift.io/v1beta1/namespaces/ns/machinedeployments/web HTTP/1.1";
+    assert_eq!(*requests.lock().unwrap(), [read]);
+}
+
+#[tokio::test]
+async fn a_timeout_before_the_first_answer_is_not_reported_as_a_rollout_that_waits() {
+    // It never accepts a connection.
+    let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", server.local_addr().unwrap());
+    let file = kubeconfig(&address);
     let status = StatusArguments {
         deployment: Deployment { name: "web".to_owned() },
         watch: true,

@@ -75,7 +75,7 @@ pub async fn run(
     let flags = ClusterFlags {
         control: arguments.control_kubeconfig.clone(),
         target: arguments.target_kubeconfig.clone(),
-        context: None,
+        ..ClusterFlags::default()
     };
     let choice = config::resolve(&flags, &Environment::of_process()).await.context(Usage)?;
     if matches!(choice.target, TargetChoice::None)

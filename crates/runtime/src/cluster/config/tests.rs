@@ -48,7 +48,7 @@ impl Machine {
 
     async fn resolve(&self, control: Option<&str>, target: Option<&str>) -> String {
         let (control, target) = (control.map(str::to_owned), target.map(str::to_owned));
-        self.resolve_flags(ClusterFlags { control, target, context: None }).await
+        self.resolve_flags(ClusterFlags { control, target, ..ClusterFlags::default() }).await
     }
 
     async fn in_context(&self, name: &str) -> String {
@@ -101,6 +101,19 @@ async fn a_context_is_one_of_the_kubeconfig() {
     assert_eq!(machine.in_context("b").await, "https://k:6443/ second target=same");
     let unknown = machine.in_context("d").await;
     assert!(unknown.starts_with("error: $KUBECONFIG"), "{unknown}");
+}
+
+#[tokio::test]
+async fn one_file_is_used_as_it_is_and_errors_name_its_flag() {
+    let mut machine = Machine::new().pod();
+    machine.environment.kubeconfig = Some(machine.kubeconfig("other").into());
+    let with =
+        |path: String| ClusterFlags { kubeconfig: Some(path.into()), ..ClusterFlags::default() };
+    let path = machine.file("a:b", &KUBECONFIG.replace("SERVER", "one"));
+    let found = machine.resolve_flags(with(path)).await;
+    assert!(found.ends_with(":6443/ from-file target=same") && !found.contains("other"), "{found}");
+    let missing = machine.resolve_flags(with("/does/not/exist".to_owned())).await;
+    assert!(missing.starts_with("error: --kubeconfig: cannot use /does/not/exist"), "{missing}");
 }
 
 #[tokio::test]
