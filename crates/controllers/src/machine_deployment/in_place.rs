@@ -1,4 +1,4 @@
-//! The steps of updates in place, and what they write. Pure. [`decide`](super::decide) chooses them.
+//! The steps of updates in place, and what they write. Pure. [`decide`](mod@super::decide) chooses them.
 
 use std::fmt;
 use std::sync::Arc;
