@@ -54,6 +54,11 @@ pub struct MachineDeploymentSpec {
     pub min_ready_seconds: Option<i32>,
     /// Whether changes of the template are held back. Scaling goes on.
     pub paused: Option<bool>,
+    /// How many failed Machines are kept for debugging at the same time, in all MachineSets together: the newest ones
+    /// get the annotation machinist.dev/preserve. 0 by default.
+    #[serde(default)]
+    #[schemars(range(min = 0))]
+    pub auto_preserve_failed_machine_max: Option<i32>,
     /// After how many seconds without progress a rollout is reported as failed; it goes on. Never by default.
     #[schemars(range(min = 1))]
     pub progress_deadline_seconds: Option<i32>,
@@ -202,6 +207,9 @@ pub struct MachineDeploymentStatus {
     pub label_selector: Option<String>,
     /// The generation of the spec that was last applied without a failure.
     pub observed_generation: Option<i64>,
+    /// The number of Machines that are kept for debugging. The other counters do not include those of earlier
+    /// templates, nor any during a rollout.
+    pub preserved_replicas: Option<i32>,
     /// The number of Machines with a ready Node.
     pub ready_replicas: Option<i32>,
     /// The number of Machines.

@@ -8,7 +8,7 @@
 use jiff::Timestamp;
 use machinist_api::names::{
     ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY, ANNOTATION_PRESERVE,
-    ANNOTATION_PRESERVED_UNTIL, MARKED_BY_DEPLOYMENT,
+    ANNOTATION_PRESERVED_UNTIL, MARKED_BY_DEPLOYMENT, PRESERVE_AUTO,
 };
 use machinist_domain::machine::Phase;
 
@@ -31,7 +31,7 @@ impl<'a> Request<'a> {
         match on_node.or_else(|| machine.annotations.get(ANNOTATION_PRESERVE)) {
             None | Some("false") => Self::None,
             Some("now") => Self::Now,
-            Some("when-failed") => Self::WhenFailed,
+            Some("when-failed" | PRESERVE_AUTO) => Self::WhenFailed,
             Some(other) => Self::Invalid(other),
         }
     }
@@ -80,7 +80,7 @@ impl Preserved {
 
 /// Whether a user or cluster-autoscaler has chosen it for deletion. cluster-autoscaler scales down by one for it, so
 /// that keeping it would cost another Machine.
-fn is_marked_by_others(machine: &Machine) -> bool {
+pub(crate) fn is_marked_by_others(machine: &Machine) -> bool {
     let marks = [ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY];
     let mut marks = marks.into_iter().filter_map(|name| machine.annotations.get(name));
     marks.any(|value| !value.is_empty() && value != MARKED_BY_DEPLOYMENT)

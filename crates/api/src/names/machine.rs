@@ -38,6 +38,8 @@ pub const ANNOTATION_DRAIN_TIMEOUT: &str = "machinist.dev/drain-timeout";
 pub const ANNOTATION_HEALTH_TIMEOUT: &str = "machinist.dev/health-timeout";
 /// Keeps a Machine for debugging: `now`, `when-failed` or `false`. On a Machine or its Node; the Node's wins.
 pub const ANNOTATION_PRESERVE: &str = "machinist.dev/preserve";
+/// The value of [`ANNOTATION_PRESERVE`] if a MachineDeployment has set it: as `when-failed`.
+pub const PRESERVE_AUTO: &str = "auto";
 /// How long a Machine is preserved, a duration. Read when the preservation begins.
 pub const ANNOTATION_PRESERVE_TIMEOUT: &str = "machinist.dev/preserve-timeout";
 /// On a Machine that is preserved, or was: when the preservation ends. Written once, when it begins.

@@ -46,6 +46,8 @@ pub struct MachineDeploymentSpec {
     pub paused: bool,
     pub history_limit: Option<i32>,
     pub progress_deadline: Option<i32>,
+    /// How many failed Machines are preserved at the same time.
+    pub preserve_failed: Option<i32>,
     pub strategy: wire::DeploymentStrategy,
     pub remediation: wire::Remediation,
 }
@@ -57,6 +59,7 @@ pub struct MachineDeploymentStatus {
     pub ready: Option<i32>,
     pub available: Option<i32>,
     pub unavailable: Option<i32>,
+    pub preserved: Option<i32>,
     pub collisions: Option<i32>,
     pub observed_generation: Option<i64>,
     pub label_selector: Option<String>,
@@ -112,6 +115,7 @@ impl Kind for MachineDeployments {
                 paused: spec.paused,
                 history_limit: spec.revision_history_limit,
                 progress_deadline: spec.progress_deadline_seconds,
+                preserve_failed: spec.auto_preserve_failed_machine_max,
                 strategy: spec.strategy,
                 remediation: spec.remediation,
             },
@@ -121,6 +125,7 @@ impl Kind for MachineDeployments {
                 ready: status.ready_replicas,
                 available: status.available_replicas,
                 unavailable: status.unavailable_replicas,
+                preserved: status.preserved_replicas,
                 collisions: status.collision_count,
                 observed_generation: status.observed_generation,
                 label_selector: status.label_selector,

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use machinist_api::names::{
     ANNOTATION_CANARY_PASSED, ANNOTATION_CHANGE_CAUSE, ANNOTATION_DELETE_MACHINE,
     ANNOTATION_FAILED_MACHINES, ANNOTATION_HOT_FIELDS, ANNOTATION_PENDING_CHANGES,
-    ANNOTATION_REVISION, ANNOTATION_ROLLOUT_ABORTED, ANNOTATION_ROLLOUT_STARTED,
-    LABEL_DEPLOYMENT_NAME, LABEL_TEMPLATE_HASH,
+    ANNOTATION_PRESERVE, ANNOTATION_REVISION, ANNOTATION_ROLLOUT_ABORTED,
+    ANNOTATION_ROLLOUT_STARTED, LABEL_DEPLOYMENT_NAME, LABEL_TEMPLATE_HASH, PRESERVE_AUTO,
 };
 use machinist_api::resource::MACHINE_DEPLOYMENTS;
 use machinist_api::wire;
@@ -77,6 +77,7 @@ pub(super) async fn act(
         }
         Plan::PushDown { set, patch, .. } => executor.patch_set(set, patch.clone()).await,
         Plan::PushMachines(machines) => executor.push(machines).await,
+        Plan::Preserve { machines, .. } => executor.preserve(machines).await,
         Plan::Mark(machines) => executor.mark(machines, json!(MARK)).await,
         Plan::Unmark(machines) => executor.mark(machines, Value::Null).await,
         Plan::InPlace(step) => executor.in_place(step).await,
@@ -283,6 +284,13 @@ impl Executor<'_> {
     async fn push(&self, machines: &[(Arc<Machine>, Value)]) -> Result<Outcome, Failure> {
         let patches = machines.iter().map(|(machine, patch)| (&**machine, patch.clone()));
         self.patch_machines(patches.collect()).await
+    }
+
+    /// Not from a stale view: a user may have decided otherwise.
+    async fn preserve(&self, machines: &[Arc<Machine>]) -> Result<Outcome, Failure> {
+        let patch = json!({"metadata": {"annotations": {ANNOTATION_PRESERVE: PRESERVE_AUTO}}});
+        let patches = machines.iter().map(|machine| (&**machine, patch.clone())).collect();
+        self.patch_machines(patches).await
     }
 
     async fn mark(&self, machines: &[Arc<Machine>], mark: Value) -> Result<Outcome, Failure> {

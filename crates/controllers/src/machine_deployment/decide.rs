@@ -8,6 +8,7 @@
 mod guard;
 mod in_place;
 mod nodes;
+mod preserve;
 mod push_down;
 mod scaling;
 
@@ -22,7 +23,7 @@ use machinist_domain::remediation::MaxInFlight;
 
 use self::guard::Guards;
 use self::in_place::Orchestration;
-use self::scaling::{Fleet, Numbers, Step, Wait};
+use self::scaling::{Apart, Fleet, Numbers, Preserved, Role, Step, Wait};
 use super::error::Refusal;
 use super::hot_fields::HotFields;
 use super::plan::{Plan, Reason, Resize};
@@ -140,6 +141,10 @@ impl Desired {
         if !adopt.is_empty() || !release.is_empty() {
             return Plan::Claim { adopt, release, rest: self.advance(view, now).rest() };
         }
+        let machines = preserve::failed(view, now);
+        if !machines.is_empty() {
+            return Plan::Preserve { machines, rest: self.advance(view, now).rest() };
+        }
         let paused = view.deployment.spec.paused;
         match self.new {
             None if !paused => return self.create(snapshot, view),
@@ -211,20 +216,21 @@ impl Desired {
     }
 
     fn scale(&self, view: &View, now: Timestamp) -> Plan {
-        let own = view.sets.iter().map(|one| numbers(one, view, now));
+        let all = self.apart(view, now);
+        let own = all.iter().map(|one| one.numbers);
         // Machines that cannot be adopted count, so that the deployment does not double.
         let others = view.refused.orphans.iter().map(|one| {
-            let one = numbers(one, view, now);
+            let one = numbers(one, view, Role::Beside, now).numbers;
             Numbers { members: one.members.max(one.desired), deleting: true, ..one }
         });
         let sets: Vec<_> = own.chain(others).collect();
         let fleet = Fleet {
-            replicas: self.replicas,
+            replicas: self.replicas.saturating_sub(self.preserved(view, now)),
             surge: self.surge,
             unavailable: self.unavailable,
             paused: view.deployment.spec.paused,
             recreate: self.recreate,
-            guard: self.guard(view),
+            guard: self.guard(view, now),
             doubtful: view.doubtful && !view.listed,
             new: self.new,
             sets: &sets,
@@ -235,9 +241,10 @@ impl Desired {
             Step::Unmark(set) => Plan::Unmark(recovered(&view.sets[set], view, now)),
             Step::Scale(sizes) => {
                 let sizes = sizes.into_iter().map(|(set, to)| {
-                    let Numbers { desired, members, .. } = sets[set];
-                    let all_seen = members >= desired;
-                    Resize { set: Arc::clone(&view.sets[set].set), from: desired, to, all_seen }
+                    let to = all[set].stored(to, self.replicas);
+                    let (one, from) = (&view.sets[set], size(&view.sets[set]));
+                    let all_seen = one.members.len() >= from;
+                    Resize { set: Arc::clone(&one.set), from, to, all_seen }
                 });
                 Plan::Scale(sizes.collect())
             }
@@ -245,13 +252,59 @@ impl Desired {
             Step::Wait(Wait::Available(count)) => Plan::NoOp(Reason::Available(count)),
             Step::Wait(Wait::Gone) => Plan::NoOp(Reason::Gone),
             Step::Wait(Wait::Canary) => {
-                let soak = self.new.and_then(|new| self.soak(view, new));
+                let soak = self.new.and_then(|new| self.soak(view, new, now));
                 Plan::NoOp(soak.map_or(Reason::Gone, Reason::Canary))
             }
             Step::Wait(Wait::Aborted) => Plan::NoOp(Reason::Aborted),
             Step::Wait(Wait::Paused) => Plan::NoOp(Reason::Paused),
             Step::Done => Plan::NoOp(Reason::Complete),
         }
+    }
+
+    /// The numbers of each set, without the preserved Machines that are beside the deployment.
+    fn apart(&self, view: &View, now: Timestamp) -> Vec<Apart> {
+        let current = self.current(view, now);
+        let sets = view.sets.iter().enumerate();
+        sets.map(|(at, one)| numbers(one, view, self.role(at, current), now)).collect()
+    }
+
+    /// Preserved Machines of the current set that are not available: nothing is expected of them.
+    pub(super) fn preserved(&self, view: &View, now: Timestamp) -> usize {
+        let shift = |at| self.apart(view, now).get(at).map(|one: &Apart| one.shift);
+        self.current(view, now).and_then(shift).unwrap_or(0)
+    }
+
+    /// The set whose preserved Machines are replicas. A paused deployment with another template goes on with its newest
+    /// set. None during a rollout: new Machines that fail and are kept must not replace old ones that work.
+    pub(super) fn current(&self, view: &View, now: Timestamp) -> Option<usize> {
+        let active = |at: &usize| size(&view.sets[*at]) > 0 && !view.sets[*at].set.meta.deleting;
+        let newest = || (0..view.sets.len()).rev().find(active);
+        let paused = view.deployment.spec.paused;
+        let current = self.new.or_else(|| newest().filter(|_| paused));
+        current.filter(|current| !self.is_rolling(view, *current, now))
+    }
+
+    fn role(&self, at: usize, current: Option<usize>) -> Role {
+        match current {
+            Some(current) if current == at => Role::Replicas,
+            None if self.in_place.is_some() => Role::Members,
+            _ => Role::Beside,
+        }
+    }
+
+    /// Whether the preserved Machines of this set are in the counters.
+    pub(super) fn counts_preserved(&self, at: usize, current: Option<usize>) -> bool {
+        self.role(at, current) != Role::Beside
+    }
+
+    /// Whether another set has Machines to lose. An update in place does not leave preserved ones behind.
+    fn is_rolling(&self, view: &View, new: usize, now: Timestamp) -> bool {
+        let others = view.sets.iter().enumerate();
+        let mut others = others.filter(|(at, one)| *at != new && !one.set.meta.deleting);
+        others.any(|(_, one)| match self.in_place {
+            Some(_) => size(one) > 0,
+            None => numbers(one, view, Role::Beside, now).numbers.desired > 0,
+        })
     }
 
     /// The oldest empty set beyond the history.
@@ -401,38 +454,55 @@ pub(super) fn is_available(member: &Member, view: &View, now: Timestamp) -> bool
     member.available_at(min_ready(view)).is_some_and(|at| at < now)
 }
 
-fn numbers(one: &SetView, view: &View, now: Timestamp) -> Numbers {
+/// `spec.replicas` of a set.
+fn size(one: &SetView) -> usize {
     let replicas = one.set.state.spec.replicas.unwrap_or(DEFAULT_REPLICAS);
+    usize::try_from(replicas).unwrap_or(0)
+}
+
+fn numbers(one: &SetView, view: &View, role: Role, now: Timestamp) -> Apart {
+    let is_kept = |member: &Member| member.preserved(now).is_some();
+    let is_apart = |member: &Member| role != Role::Members && is_kept(member);
+    let (apart, others): (Vec<_>, Vec<_>) = one.members.iter().partition(|member| is_apart(member));
+    let available = |member: &Member| is_available(member, view, now);
     let count =
-        |test: &dyn Fn(&Member) -> bool| one.members.iter().filter(|member| test(member)).count();
-    Numbers {
-        desired: usize::try_from(replicas).unwrap_or(0),
+        |test: &dyn Fn(&Member) -> bool| others.iter().filter(|member| test(member)).count();
+    let marked = |member: &Member| member.is_marked() && !is_kept(member);
+    let serving = apart.iter().filter(|member| available(member)).count();
+    let numbers = Numbers {
+        desired: size(one),
         members: one.members.len(),
         open: one.open,
         leaving: one.leaving,
         late: one.late.map(|late| (late.least, late.most)),
-        available: count(&|member| !member.is_marked() && is_available(member, view, now)),
-        first: count(&|member| member.is_marked() || member.has_failed()),
-        marked: count(&Member::is_marked),
-        marked_available: count(&|member| member.is_marked() && is_available(member, view, now)),
+        available: count(&|member| !member.is_marked() && available(member)),
+        first: count(&|member| marked(member) || (member.has_failed() && !is_kept(member))),
+        marked: count(&marked),
+        marked_available: count(&|member| marked(member) && available(member)),
         markable: count(&|member| is_markable(member, view, now)),
         recovered: count(&|member| is_recovered(member, view, now)),
         deleting: one.set.meta.deleting,
         aborted: one.set.state.guard.aborted,
         exact: view.listed,
-    }
+    };
+    let preserved = Preserved { available: serving, others: apart.len() - serving };
+    // Nothing of a set that is being deleted stays.
+    let preserved = if one.set.meta.deleting { Preserved::default() } else { preserved };
+    numbers.without(preserved, role == Role::Replicas)
 }
 
 fn is_markable(member: &Member, view: &View, now: Timestamp) -> bool {
     let known = member.machine.as_ref().is_some_and(|one| !view.refused.has(&one.meta));
-    known && !member.is_marked() && !member.has_failed() && !is_available(member, view, now)
+    let deletable = known && member.preserved(now).is_none();
+    deletable && !member.is_marked() && !member.has_failed() && !is_available(member, view, now)
 }
 
 /// Whether only our mark keeps it from being available.
 fn is_recovered(member: &Member, view: &View, now: Timestamp) -> bool {
     let is_refused = |one: &Arc<Machine>| view.refused.has(&one.meta);
     let is_refused = member.machine.as_ref().is_some_and(is_refused);
-    member.is_marked_by_us() && !is_refused && is_available(member, view, now)
+    let deletable = !is_refused && member.preserved(now).is_none();
+    deletable && member.is_marked_by_us() && is_available(member, view, now)
 }
 
 fn recovered(one: &SetView, view: &View, now: Timestamp) -> Vec<Arc<Machine>> {

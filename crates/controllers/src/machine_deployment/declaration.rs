@@ -70,6 +70,7 @@ const WRITES: &[Write] = &[
             "status.readyReplicas",
             "status.availableReplicas",
             "status.unavailableReplicas",
+            "status.preservedReplicas",
             "status.collisionCount",
             "status.observedGeneration",
             "status.labelSelector",
@@ -162,6 +163,11 @@ const WRITES: &[Write] = &[
     ),
     Write::patch(
         MACHINES,
+        &["metadata.annotations[machinist.dev/preserve]"],
+        "`auto`, on failed Machines without it, up to spec.autoPreserveFailedMachineMax.",
+    ),
+    Write::patch(
+        MACHINES,
         &["metadata.annotations[machine.openshift.io/delete-machine]"],
         "On unavailable Machines, directly before their MachineSet is scaled down, with the value \
          `machinist.dev/machinedeployment`. A mark with that value is removed from a Machine of the \
@@ -173,6 +179,8 @@ const WRITES: &[Write] = &[
             "metadata.annotations[machinist.dev/creation-timeout]",
             "metadata.annotations[machinist.dev/drain-timeout]",
             "metadata.annotations[machinist.dev/health-timeout]",
+            "metadata.annotations[machinist.dev/preserve]",
+            "metadata.annotations[machinist.dev/preserve-timeout]",
             "spec.metadata",
             "spec.taints",
             "spec.providerSpec.value",

@@ -1,3 +1,4 @@
+use jiff::Timestamp;
 use machinist_api::names::{IN_PLACE_SELECTED, LABEL_IN_PLACE};
 use machinist_domain::conditions;
 use machinist_domain::texts;
@@ -90,6 +91,20 @@ pub(super) fn waits_in_place(progress: Progress) -> String {
         parts.push(format!("{} waiting", machines(waiting, "")));
     }
     parts.join(", ")
+}
+
+/// The end of a message: what is kept for debugging, each with the time at which that ends, if it is stored.
+pub(super) fn preserved(mut list: Vec<(&str, Option<Timestamp>)>) -> String {
+    if list.is_empty() {
+        return String::new();
+    }
+    list.sort_unstable();
+    let one = |(name, until): &(&str, Option<Timestamp>)| match until {
+        Some(until) => format!("{name} (until {until})"),
+        None => (*name).to_owned(),
+    };
+    let all: Vec<_> = list.iter().map(one).collect();
+    format!("; kept for debugging: {}", names(all.iter().map(String::as_str)))
 }
 
 /// `1 new Machine`, `2 new Machines`.
@@ -297,6 +312,12 @@ mod tests {
         waits_in_place(Progress { updating, failed, waiting, manual })
     }
 
+    fn complete_beside_kept(set: &str) -> String {
+        let until = "2026-06-05T12:00:00Z".parse().ok();
+        let kept = preserved(vec![("web-x7kq-4", None), ("web-x7kq-3", until)]);
+        format!("{}{kept}", complete(set, 2, 3))
+    }
+
     #[test]
     fn all_messages() {
         let (set, key) = ("web-bcdfghjklm", ObjectKey::new("ns", "web"));
@@ -305,7 +326,7 @@ mod tests {
         let removed = Change { to: None, from: Some("x".repeat(99)), ..change("userData") };
         let many = changes(&[change("a"), removed, change("c"), change("d")]);
         let counts = Counts { revision: 2, updated: 1, available: 3, replicas: 3, old: 3 };
-        let progress = "condition Progressing=True";
+        let (progress, is_false) = ("condition Progressing=True", "condition Progressing=False");
         let waits = format!("{}; {}", waits_available(1), old_stay(3));
         let text = rollout(counts, Some(&waits), &one);
         let cause = waits_failed(&waits_available(2), set, "2 of 2 Machines failed: no capacity");
@@ -317,12 +338,11 @@ mod tests {
         let stopped = aborted("web", &failed, Some("1 of 2 Machines failed: no capacity"), 3);
         let soak = soaks(Soak { canaries: 1, seconds: 600, ends });
         let many_soak = soaks(Soak { canaries: 3, seconds: 600, ends: None });
-        let (aborts, is_false) = (REASON_ROLLOUT_ABORTED, "condition Progressing=False");
         let mut rows = vec![
             (progress, REASON_CANARY_SOAKING, rollout(counts, Some(&soak), &one)),
             (progress, REASON_CANARY_SOAKING, rollout(counts, Some(&many_soak), "")),
-            (is_false, aborts, one_failed),
-            (is_false, aborts, stopped),
+            (is_false, REASON_ROLLOUT_ABORTED, one_failed),
+            (is_false, REASON_ROLLOUT_ABORTED, stopped),
             (NORMAL, EventReason::CanaryPassed.as_str(), canary_passed(set)),
             ("Event Warning", EventReason::RolloutAborted.as_str(), rollout_aborted(&failed)),
             (progress, REASON_SET_UPDATED, rollout(counts, Some(&in_place(1, 1, 2, false)), &one)),
@@ -341,6 +361,7 @@ mod tests {
             (progress, REASON_SET_UPDATED, rollout(counts, Some(&waits_more(2)), "")),
             (progress, REASON_SET_UPDATED, SET_DELETING.to_owned()),
             (progress, REASON_NEW_SET_AVAILABLE, complete(set, 2, 3)),
+            (progress, REASON_NEW_SET_AVAILABLE, complete_beside_kept(set)),
             ("condition Progressing=Unknown", REASON_DEPLOYMENT_PAUSED, PAUSED.to_owned()),
             ("condition Progressing=False", REASON_DEADLINE_EXCEEDED, deadline(600, &text)),
             ("condition Available", REASON_MINIMUM_AVAILABLE, available(3, 3)),

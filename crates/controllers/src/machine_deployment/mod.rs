@@ -59,6 +59,7 @@ use crate::kinds::indexes::machines_by_node;
 use crate::kinds::{MachineDeployments, MachineSets, Machines, Node, Nodes, Readiness};
 use crate::machine_set::memory::{FailedClaim, Remembered};
 use crate::owner_references::owner_uid;
+use crate::preservation;
 
 #[derive(Debug)]
 pub struct MachineDeploymentController {
@@ -112,11 +113,11 @@ impl MachineDeploymentController {
 }
 
 /// What of a Node a rollout depends on.
-type NodeState<'a> = (&'a Uid, &'a Readiness, node_marks::Seen<'a>);
+type NodeState<'a> = (&'a Uid, &'a Readiness, Option<&'a str>, node_marks::Seen<'a>);
 
 fn node_state(entry: Option<&Entry<Node>>) -> Option<NodeState<'_>> {
     let node = entry?.known()?;
-    Some((&node.meta.uid, &node.readiness, node_marks::seen(node)))
+    Some((&node.meta.uid, &node.readiness, preservation::on_node(node), node_marks::seen(node)))
 }
 
 impl Controller for MachineDeploymentController {

@@ -17,9 +17,10 @@ use super::MachineDeploymentController;
 use super::hot_fields::HotFields;
 use super::snapshot::{Member, Missing, NodesView, Refused, SetView, Snapshot, View};
 use super::template;
-use crate::kinds::{Machine, MachineDeployment, MachineSet, Readiness, Ready};
+use crate::kinds::{MachineDeployment, MachineSet};
 use crate::machine_set::ordinals;
 use crate::owner_references::{orphans_of, owner_of};
+use crate::preservation;
 
 pub(super) async fn observe(
     controller: &MachineDeploymentController,
@@ -167,21 +168,21 @@ async fn set_view(
             continue;
         }
         let machine = entry.known().map(Arc::clone);
-        let readiness = machine.as_deref().and_then(|machine| readiness(controller, machine));
-        let ready = readiness.as_ref().filter(|one| one.status == Ready::Yes).map(|one| one.since);
-        let unready_since = readiness.filter(|one| one.status != Ready::Yes);
-        let unready_since = unready_since.and_then(|one| one.since);
-        members.push(Member { key, machine, ready, unready_since });
+        let node = machine.as_deref().and_then(|machine| nodes::of_machine(controller, machine));
+        let node = node.as_deref();
+        let unready = node.filter(|node| !node.is_ready());
+        members.push(Member {
+            key,
+            machine,
+            ready: node.filter(|node| node.is_ready()).map(|node| node.readiness.since),
+            unready_since: unready.and_then(|node| node.readiness.since),
+            preserve_on_node: node.and_then(preservation::on_node).map(Arc::from),
+        });
     }
     let is_member = |key: &&ObjectKey| members.iter().any(|member| member.key == **key);
     let open = open.iter().filter(|key| !is_member(key)).count();
     let late = controller.sizes.late(&set.meta, controller.clock.uptime());
     Ok(SetView { set, members, leaving, open, late })
-}
-
-/// Whether the Machine's Node is ready, and since when.
-fn readiness(controller: &MachineDeploymentController, machine: &Machine) -> Option<Readiness> {
-    Some(nodes::of_machine(controller, machine)?.readiness.clone())
 }
 
 /// The first Machine that is being deleted and whose drain goes on, as its condition says.

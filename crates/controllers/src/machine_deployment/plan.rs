@@ -67,6 +67,11 @@ pub enum Plan {
         listed: bool,
         rest: Reason,
     },
+    /// Request that failed Machines are kept for debugging.
+    Preserve {
+        machines: Vec<Arc<Machine>>,
+        rest: Option<Reason>,
+    },
     /// Mark unavailable Machines, so that the next scale-down deletes these.
     Mark(Vec<Arc<Machine>>),
     /// Remove our mark from available Machines that are not to be deleted any more.
@@ -148,7 +153,8 @@ impl Plan {
             Self::Claim { rest, .. }
             | Self::SetRevision { rest, .. }
             | Self::Guard { rest, .. }
-            | Self::MarkNodes { rest, .. } => *rest,
+            | Self::MarkNodes { rest, .. }
+            | Self::Preserve { rest, .. } => *rest,
             _ => None,
         }
     }
@@ -210,6 +216,10 @@ impl fmt::Display for Plan {
             Self::MarkNodes { nodes, .. } => {
                 let names = nodes.iter().map(|one| &*one.node.meta.key.name);
                 write!(f, "set or remove the rollout's marks on Nodes {}", messages::names(names))
+            }
+            Self::Preserve { machines, .. } => {
+                let names = machines.iter().map(|machine| &*machine.meta.key.name);
+                write!(f, "preserve {}", messages::names(names))
             }
             Self::Mark(machines) => {
                 write!(f, "mark {} for deletion", messages::names(machine_names(machines)))

@@ -99,7 +99,8 @@ fn executed(
                 _ => ReconcileResult::Changed,
             };
             // What was decided before that time is decided again.
-            let guard = desired.guard_requeue(view).filter(|_| result != ReconcileResult::Changed);
+            let guard =
+                desired.guard_requeue(view, now).filter(|_| result != ReconcileResult::Changed);
             let guard = guard.and_then(|at| until(at.max(now), now));
             let earlier = view.refused.cause.as_ref();
             let trouble =
@@ -144,6 +145,7 @@ fn failed(status: &Status<'_>, failure: &Failure) -> Report {
                 | Plan::PushDown { .. }
                 | Plan::PushMachines(_)
                 | Plan::PushDone { listed: true, .. }
+                | Plan::Preserve { .. }
                 | Plan::Mark(_)
                 | Plan::Unmark(_)
         );
@@ -164,6 +166,7 @@ fn events(plan: &Plan) -> Vec<EventNote> {
         | Plan::SetRevision { .. }
         | Plan::AnnotateRevision(_)
         | Plan::MarkNodes { .. }
+        | Plan::Preserve { .. }
         | Plan::Mark(_)
         | Plan::Unmark(_)
         | Plan::PushMachines(_)

@@ -115,6 +115,7 @@ pub(super) fn member(name: &str, ready: Option<u64>, patch: &Value) -> Member {
         machine: Some(machine),
         ready: ready.map(|seconds| Some(now() - Duration::from_secs(seconds))),
         unready_since: None,
+        preserve_on_node: None,
     }
 }
 

@@ -3,17 +3,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_api::names::{ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY};
+use machinist_api::names::{
+    ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY, MARKED_BY_DEPLOYMENT,
+};
 use machinist_domain::key::{ObjectKey, Uid};
-use machinist_domain::machine::Phase;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::EventReason;
 
 use crate::in_place;
 use crate::kinds::{Machine, MachineDeployment, MachineSet, Node};
+use crate::preservation::{self, Preserved};
 
 /// The value of our mark on Machines; cluster-autoscaler writes a time.
-pub(super) const MARK: &str = "machinist.dev/machinedeployment";
+pub(super) const MARK: &str = MARKED_BY_DEPLOYMENT;
 
 #[derive(Debug, Clone)]
 pub struct Snapshot {
@@ -122,6 +124,8 @@ pub struct Member {
     pub ready: Option<ReadySince>,
     /// Since when its Node has not been ready; `None` without one.
     pub unready_since: Option<Timestamp>,
+    /// `machinist.dev/preserve` of its Node.
+    pub preserve_on_node: Option<Arc<str>>,
 }
 
 /// `None` if the Node's condition has no time.
@@ -138,6 +142,11 @@ impl Member {
             Some(since) => since.checked_add(min_ready).ok(),
             None => None,
         }
+    }
+
+    /// `None` if its MachineSet may delete it.
+    pub(super) fn preserved(&self, now: Timestamp) -> Option<Preserved> {
+        Preserved::of(self.machine.as_deref()?, self.preserve_on_node.as_deref(), now)
     }
 
     /// Whether a MachineSet deletes it first.
@@ -159,11 +168,6 @@ impl Member {
     }
 
     pub fn has_failed(&self) -> bool {
-        self.machine.as_deref().is_some_and(|machine| {
-            let status = &machine.status;
-            status.phase == Some(Phase::Failed)
-                || status.error_reason.is_some()
-                || status.error_message.is_some()
-        })
+        self.machine.as_deref().is_some_and(preservation::has_failed)
     }
 }

@@ -7,7 +7,8 @@
 
 use machinist_api::names::{
     ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT, ANNOTATION_HEALTH_TIMEOUT,
-    ANNOTATION_IN_PLACE_TIMEOUT, LABEL_TEMPLATE_HASH,
+    ANNOTATION_IN_PLACE_TIMEOUT, ANNOTATION_PRESERVE, ANNOTATION_PRESERVE_TIMEOUT,
+    LABEL_TEMPLATE_HASH,
 };
 use machinist_domain::hash::fnv1a;
 use machinist_domain::pairs::Pairs;
@@ -18,11 +19,13 @@ use super::hot_fields::HotFields;
 use crate::kinds::Template;
 
 /// Annotations of Machines that take effect at once.
-const TIMEOUTS: [&str; 4] = [
+const TIMEOUTS: [&str; 6] = [
     ANNOTATION_CREATION_TIMEOUT,
     ANNOTATION_DRAIN_TIMEOUT,
     ANNOTATION_HEALTH_TIMEOUT,
     ANNOTATION_IN_PLACE_TIMEOUT,
+    ANNOTATION_PRESERVE,
+    ANNOTATION_PRESERVE_TIMEOUT,
 ];
 const LETTERS: usize = 10;
 /// Neither vowels, which form words, nor characters that look alike.

@@ -11,7 +11,7 @@ use super::super::failed::{Defect, FailedMachines};
 use super::super::plan::{Finding, Plan, Reason, Soak};
 use super::super::snapshot::{Member, SetView, View};
 use super::scaling::Guard;
-use super::{DEFAULT_REPLICAS, Desired, Limit, min_ready};
+use super::{Desired, Limit, min_ready};
 use crate::kinds::Machine;
 
 const DEFAULT_CANARIES: usize = 1;
@@ -91,12 +91,12 @@ fn number(field: GuardField, value: i64, least: i64, most: i64) -> Result<i64, R
 impl Desired {
     /// What holds the rollout. Without Machines of another template there is nothing to guard; an abort is stored until
     /// a user resumes the rollout.
-    pub(super) fn guard(&self, view: &View) -> Guard {
+    pub(super) fn guard(&self, view: &View, now: Timestamp) -> Guard {
         let Some(new) = self.new else { return Guard::None };
         let stored = &view.sets[new].set.state.guard;
         match self.guards.canary {
             _ if stored.aborted => Guard::Aborted,
-            Some(canary) if !stored.canary_passed && is_rolling(view, new) => {
+            Some(canary) if !stored.canary_passed && self.is_rolling(view, new, now) => {
                 Guard::Canary(canary.replicas.of(self.replicas, true))
             }
             _ => Guard::None,
@@ -119,28 +119,31 @@ impl Desired {
             let passed = self.guards.canary.is_some() && !one.set.state.guard.canary_passed;
             // A template whose rollout is complete works: an `undo` to it is not held up.
             let complete = rest == Some(Reason::Complete) && self.replicas > 0;
-            let soaked = is_rolling(view, new)
-                && self.soak(view, new).is_some_and(|soak| soak.ends.is_some_and(|at| at < now));
+            let soaked = self.is_rolling(view, new, now)
+                && self
+                    .soak(view, new, now)
+                    .is_some_and(|soak| soak.ends.is_some_and(|at| at < now));
             (passed && (soaked || complete)).then_some(Finding::CanaryPassed(now))
         })?;
         Some(Plan::Guard { set: Arc::clone(&one.set), finding, rest })
     }
 
-    /// The state of the canaries of the new set.
-    pub(super) fn soak(&self, view: &View, new: usize) -> Option<Soak> {
+    /// The state of the canaries of the new set. Preserved Machines are beside the deployment.
+    pub(super) fn soak(&self, view: &View, new: usize, now: Timestamp) -> Option<Soak> {
         let canary = self.guards.canary?;
         let canaries = canary.replicas.of(self.replicas, true).min(self.replicas).max(1);
         let soak = min_ready(view).checked_add(canary.soak)?;
-        let members = view.sets[new].members.iter().filter(|member| !member.is_marked());
+        let counts = |member: &&Member| !member.is_marked() && member.preserved(now).is_none();
+        let members = view.sets[new].members.iter().filter(counts);
         let mut ends: Vec<_> = members.filter_map(|member| member.available_at(soak)).collect();
         ends.sort_unstable();
         let ends = ends.get(canaries - 1).copied();
         Some(Soak { canaries, seconds: canary.soak.as_secs(), ends })
     }
 
-    /// All failed Machines, if there are more than those that are stored.
+    /// All failed Machines, preserved ones included, if there are more than those that are stored.
     fn failures(&self, view: &View, new: usize, now: Timestamp) -> Option<Finding> {
-        let abort = self.guards.abort.filter(|_| is_rolling(view, new))?;
+        let abort = self.guards.abort.filter(|_| self.is_rolling(view, new, now))?;
         let one = &view.sets[new];
         let mut failed = FailedMachines::read(one.set.state.guard.failed.as_deref())?;
         let known = failed.len();
@@ -163,8 +166,8 @@ impl Desired {
 
     /// When the next new Machine will not have been ready in time, or the canaries will have been available for long
     /// enough. There is no watch event for that. In the past if that time came after the decision.
-    pub(in super::super) fn guard_requeue(&self, view: &View) -> Option<Timestamp> {
-        let new = self.new.filter(|new| is_rolling(view, *new))?;
+    pub(in super::super) fn guard_requeue(&self, view: &View, now: Timestamp) -> Option<Timestamp> {
+        let new = self.new.filter(|new| self.is_rolling(view, *new, now))?;
         let one = &view.sets[new];
         let stored = &one.set.state.guard;
         if stored.aborted || view.deployment.spec.paused {
@@ -176,18 +179,10 @@ impl Desired {
             let others = machines.filter(|(machine, _)| !known.contains(&machine.meta.key.name));
             others.filter_map(|(machine, member)| not_ready_at(machine, member, abort)).min()
         });
-        let soaked = self.soak(view, new).filter(|_| !stored.canary_passed);
+        let soaked = self.soak(view, new, now).filter(|_| !stored.canary_passed);
         let soaked = soaked.and_then(|soak| soak.ends);
         [late, soaked].into_iter().flatten().min()
     }
-}
-
-/// Whether another set has Machines to lose.
-fn is_rolling(view: &View, new: usize) -> bool {
-    view.sets.iter().enumerate().any(|(at, one)| {
-        let replicas = one.set.state.spec.replicas.unwrap_or(DEFAULT_REPLICAS);
-        at != new && !one.set.meta.deleting && replicas > 0
-    })
 }
 
 /// The Machines that were created for this rollout.

@@ -22,7 +22,7 @@ impl Desired {
             return None;
         }
         let rolls = self.marks_nodes(view, now);
-        let replaces = rolls && self.guard(view) == Guard::None;
+        let replaces = rolls && self.guard(view, now) == Guard::None;
         let members = view.nodes.members.iter().map(|(set, node)| {
             // While new Machines are observed, they are not to get all new pods.
             let prefer_no_schedule = replaces && self.new != Some(*set);
@@ -39,8 +39,11 @@ impl Desired {
     fn marks_nodes(&self, view: &View, now: Timestamp) -> bool {
         let spec = &view.deployment.spec;
         let old = view.sets.iter().enumerate().filter(|(at, _)| Some(*at) != self.new);
-        let has_old = || old.map(|(_, one)| numbers(one, view, now)).any(|one| one.count() > 0);
-        let stops = spec.paused || self.guard(view) == Guard::Aborted;
+        // Those that are kept for debugging are not replaced.
+        let current = self.current(view, now);
+        let count = |at, one| numbers(one, view, self.role(at, current), now).numbers.count();
+        let has_old = || old.map(|(at, one)| count(at, one)).any(|count| count > 0);
+        let stops = spec.paused || self.guard(view, now) == Guard::Aborted;
         let wanted = spec.strategy.mark_nodes.unwrap_or(true);
         wanted && !stops && !self.recreate && self.new.is_some() && has_old()
     }

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use machinist_api::names::{
-    ANNOTATION_HOT_FIELDS, ANNOTATION_PENDING_CHANGES, LABEL_TEMPLATE_HASH,
+    ANNOTATION_HOT_FIELDS, ANNOTATION_PENDING_CHANGES, ANNOTATION_PRESERVE, LABEL_TEMPLATE_HASH,
 };
 use machinist_domain::pairs::Pairs;
 use serde_json::{Map, Value, json};
@@ -108,7 +108,11 @@ impl Desired {
             taints: machine.node_taints.iter().map(Taint::to_json).collect(),
             hot: spec.unwrap_or_default(),
         };
-        pending.patch(&own, &Soft { hot, ..wanted.clone() })
+        let mut timeouts = wanted.timeouts.clone();
+        // A request that a Machine has already stays, as it may be for this Machine alone.
+        let request = machine.annotations.get(ANNOTATION_PRESERVE);
+        timeouts.extend(request.map(|own| (ANNOTATION_PRESERVE.to_owned(), json!(own))));
+        pending.patch(&own, &Soft { timeouts, hot, ..wanted.clone() })
     }
 }
 

@@ -8,9 +8,11 @@
 
 mod guarded;
 mod in_place;
+mod preserved;
 mod targeted;
 
 pub(super) use self::guarded::Guard;
+pub(super) use self::preserved::{Apart, Preserved, Role};
 
 /// One set. Sets are in the order of their age.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,3 +1,5 @@
+mod preserved;
+
 use machinist_domain::key::{ObjectKey, Uid};
 use serde_json::{Value, json};
 

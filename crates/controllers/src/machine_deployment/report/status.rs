@@ -20,7 +20,7 @@ use super::super::decide::{Desired, is_available};
 use super::super::failed::FailedMachines;
 use super::super::messages;
 use super::super::plan::{Finding, Plan, Reason, set_name};
-use super::super::snapshot::{Member, SetView, View};
+use super::super::snapshot::{SetView, View};
 use super::super::template;
 use super::nodes;
 
@@ -42,12 +42,15 @@ pub(super) struct Status<'a> {
     pub(super) now: Timestamp,
 }
 
+const PRESERVED: &str = "preservedReplicas";
+
 #[derive(Debug, Default)]
 struct Counts {
     replicas: usize,
     updated: usize,
     ready: usize,
     available: usize,
+    preserved: usize,
 }
 
 impl Status<'_> {
@@ -77,10 +80,13 @@ impl Status<'_> {
             ("readyReplicas", status.ready, counts.ready),
             ("availableReplicas", status.available, counts.available),
             ("unavailableReplicas", status.unavailable, unavailable),
+            (PRESERVED, status.preserved, counts.preserved),
         ] {
-            if stored.and_then(|count| usize::try_from(count).ok()) != Some(current) {
+            // A definition of an earlier version does not have this counter.
+            let optional = name == PRESERVED && stored.is_none() && current == 0;
+            if !optional && stored.and_then(|count| usize::try_from(count).ok()) != Some(current) {
                 patch.insert(name.to_owned(), json!(current));
-                progress = true;
+                progress |= name != PRESERVED;
             }
         }
         let selector = deployment.spec.selector.as_ref().ok().map(ToString::to_string);
@@ -110,22 +116,37 @@ impl Status<'_> {
         ((!patch.is_empty()).then_some(Value::Object(patch)), deadline)
     }
 
+    /// Preserved Machines that are beside the deployment have a counter of their own only.
     fn count(&self) -> Counts {
         let mut counts = Counts::default();
+        let current = self.desired.current(self.view, self.now);
         for (at, one) in self.view.sets.iter().enumerate() {
-            let available = |member: &&Member| is_available(member, self.view, self.now);
-            counts.replicas += one.members.len();
-            counts.ready += one.members.iter().filter(|member| member.ready.is_some()).count();
-            counts.available += one.members.iter().filter(available).count();
-            if self.desired.new == Some(at) {
-                counts.updated = one.members.len();
+            let (preserved, others): (Vec<_>, Vec<_>) =
+                one.members.iter().partition(|member| member.preserved(self.now).is_some());
+            counts.preserved += preserved.len();
+            let is_counted = self.desired.counts_preserved(at, current);
+            let counted = if is_counted { preserved } else { Vec::new() };
+            for member in others.into_iter().chain(counted) {
+                counts.replicas += 1;
+                counts.ready += usize::from(member.ready.is_some());
+                counts.available += usize::from(is_available(member, self.view, self.now));
+                counts.updated += usize::from(self.desired.new == Some(at));
             }
         }
         counts
     }
 
+    /// What is kept for debugging, for the end of a message.
+    fn preserved(&self) -> String {
+        let members = self.view.sets.iter().flat_map(|one| &one.members);
+        let preserved = members
+            .filter_map(|member| Some((&*member.key.name, member.preserved(self.now)?.until)));
+        messages::preserved(preserved.collect())
+    }
+
     fn available(&self, counts: &Counts) -> Condition {
-        let minimum = self.desired.replicas.saturating_sub(self.desired.unavailable);
+        let preserved = self.desired.preserved(self.view, self.now);
+        let minimum = self.desired.replicas.saturating_sub(self.desired.unavailable + preserved);
         let text = messages::available(counts.available, minimum);
         if counts.available >= minimum {
             Condition::yes(CONDITION_AVAILABLE).because(REASON_MINIMUM_AVAILABLE, text)
@@ -153,6 +174,7 @@ impl Status<'_> {
             (Some(Reason::Complete), Some(one)) => {
                 let name = set_name(&one.set);
                 let text = messages::complete(name, revision, counts.available);
+                let text = format!("{text}{}", self.preserved());
                 return yes.because(REASON_NEW_SET_AVAILABLE, text);
             }
             (Some(Reason::SetDeleting), _) => {
@@ -184,7 +206,7 @@ impl Status<'_> {
             old,
         };
         let text = messages::rollout(numbers, waits.as_deref(), &self.why());
-        let condition = yes.because(reason, text);
+        let condition = yes.because(reason, format!("{text}{}", self.preserved()));
         match failure.and_then(|cause| cause.reason.clone()) {
             None => condition,
             reason => Condition { reason, ..condition },

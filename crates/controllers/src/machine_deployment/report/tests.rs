@@ -2,7 +2,7 @@ use machinist_domain::retry::Category;
 use serde_json::{Value, json};
 
 use super::super::decide::decide;
-use super::super::samples::{deployment, now, set, snapshot, with_members};
+use super::super::samples::{deployment, member, now, set, snapshot, with_members};
 use super::super::snapshot::SetView;
 use super::*;
 
@@ -75,6 +75,30 @@ fn a_rollout_that_waits_for_a_drain_names_the_machine() {
     waiting.content.as_mut().unwrap().drained = Some("a-7".into());
     let named = "are gone: Machine a-7 is being drained, see its condition Drained; ";
     assert!(text(&waiting).contains(named), "{}", text(&waiting));
+}
+
+#[test]
+fn a_rollout_names_the_machines_that_are_kept_for_debugging() {
+    let annotations = json!({
+        "machinist.dev/preserve": "now", "machinist.dev/preserved-until": "2026-06-05T12:00:00Z",
+    });
+    let kept = |name| member(name, None, &json!({"metadata": {"annotations": annotations}}));
+    let mut sets = rolling([0, 0], [3, 2, 0]);
+    sets[0].members.push(kept("a-9"));
+    sets[1].members.push(kept("b-9"));
+    let report = run(&deployment(), sets);
+    assert_eq!(report.result, ReconcileResult::Settled);
+    let status = report.status.clone().unwrap();
+    let names = ["replicas", "updatedReplicas", "availableReplicas", "preservedReplicas"];
+    assert_eq!(names.map(|name| status[name].as_u64()), [3, 3, 2, 2].map(Some));
+    let progressing = condition(&report, "Progressing");
+    assert_eq!(
+        progressing["message"],
+        "Revision 2 is complete: MachineSet b has 2 available Machines; kept for debugging: \
+         a-9 (until 2026-06-05T12:00:00Z), b-9 (until 2026-06-05T12:00:00Z)"
+    );
+    assert_eq!(progressing["reason"], "NewMachineSetAvailable");
+    assert_eq!(condition(&report, "Available")["status"], "True");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod hot_fields;
 mod in_place;
 mod large;
 mod node_marks;
+mod preserved;
 mod refused;
 mod released;
 mod volumes;

@@ -12,8 +12,8 @@ pub(super) const IN_PLACE: &str = "InPlaceUpdate needs an agent that uses machin
     converted to a paused RollingUpdate: choose a strategy, and set spec.paused to false";
 pub(super) const IN_PLACE_TIMEOUT: &str = "not converted; \
     set the annotation machinist.dev/in-place-update-timeout in the template";
-pub(super) const PRESERVE: &str =
-    "not supported: machinist does not preserve failed Machines; delete the field";
+pub(super) const PRESERVE: &str = "not converted; \
+    annotate Machines with machinist.dev/preserve, or set autoPreserveFailedMachineMax of the MachineDeployment";
 pub(super) const EVICTIONS: &str =
     "not supported: evictions are repeated until the drain timeout; lower drainTimeout instead";
 pub(super) const ROLLBACK: &str = "not supported; apply the earlier template";

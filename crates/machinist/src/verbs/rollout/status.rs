@@ -2,8 +2,8 @@
 
 use machinist_api::names::{
     CONDITION_PROGRESSING, ERROR_INVALID_CONFIGURATION, REASON_CANARY_SOAKING,
-    REASON_DEADLINE_EXCEEDED, REASON_DEPLOYMENT_PAUSED, REASON_NEW_SET_CREATED,
-    REASON_ROLLOUT_ABORTED, REASON_SET_UPDATED,
+    REASON_DEADLINE_EXCEEDED, REASON_DEPLOYMENT_PAUSED, REASON_NEW_SET_AVAILABLE,
+    REASON_NEW_SET_CREATED, REASON_ROLLOUT_ABORTED, REASON_SET_UPDATED,
 };
 use machinist_controllers::kinds::MachineDeployment;
 use machinist_domain::conditions::Condition;
@@ -90,7 +90,8 @@ impl Counts {
             messages::waits_updated(name, updated, replicas)
         } else if old > 0 {
             messages::waits_old(name, old)
-        } else if available < updated {
+        } else if available < updated && reason != REASON_NEW_SET_AVAILABLE {
+            // A Machine that is kept for debugging does not become available.
             messages::waits_available(name, available, updated)
         } else if [REASON_NEW_SET_CREATED, REASON_SET_UPDATED].contains(&reason) {
             messages::waits_controller(name, message())

@@ -54,7 +54,7 @@ fn failed(name: &str) -> Member {
 fn requeued(snapshot: &Snapshot) -> Option<i64> {
     let Ok(view) = &snapshot.content else { panic!("decodable") };
     let desired = Desired::of(view).unwrap();
-    desired.guard_requeue(view).map(|at| now().duration_until(at).as_secs())
+    desired.guard_requeue(view, now()).map(|at| now().duration_until(at).as_secs())
 }
 
 #[test]
@@ -208,6 +208,49 @@ fn an_aborted_rollout_stays_so_until_its_annotation_is_removed() {
     assert_eq!(plan(&history, empty), aborted, "what to go back to is not deleted");
     // It is resumed, and the Machine that failed is known.
     assert_eq!(plan(&with_abort(1), stored(false)), "scale b from 1 to 2");
+}
+
+/// A Machine that is kept for debugging.
+fn kept(name: &str, ready: Option<u64>, phase: &str) -> Member {
+    let annotations = json!({
+        "machinist.dev/preserve": "now", "machinist.dev/preserved-until": "2026-06-05T12:00:00Z",
+    });
+    let status = json!({"phase": phase});
+    member(name, ready, &json!({"metadata": {"annotations": annotations}, "status": status}))
+}
+
+#[test]
+fn preserved_machines_are_no_canaries() {
+    let running = |seconds| kept("b-0", Some(seconds), "Running");
+    let one = rolling(vec![running(900)], &json!({}));
+    assert_eq!(plan(&with_canary(), one), "scale b from 1 to 2");
+    let other = member("b-1", Some(590), &json!({}));
+    let soaks = snapshot(&with_canary(), rolling(vec![running(900), other], &json!({})));
+    assert_eq!(
+        plan_of(&soaks),
+        "no-op: 1 canary must be available for 600s, which ends at 2026-06-01T12:00:10Z"
+    );
+    assert_eq!(requeued(&soaks), Some(10));
+    // Nor is there anything to guard if no other old Machine is left.
+    let mut beside = rolling(Vec::new(), &json!({}));
+    beside[0] = with_members(set("a", 1, 1, &json!({})), 0, 0);
+    beside[0].members.push(kept("a-0", Some(900), "Running"));
+    assert_eq!(plan(&with_canary(), beside), "scale b from 0 to 3");
+}
+
+#[test]
+fn preserved_machines_that_fail_stop_the_rollout_and_cost_no_old_one() {
+    let failed = || vec![kept("b-0", None, "Failed")];
+    let stop = plan(&with_abort(1), rolling(failed(), &json!({})));
+    assert!(stop.contains("b-0 (Failed), and stop"), "{stop}");
+    let stored = json!({
+        "machinist.dev/failed-machines": "v1 b-0=Failed",
+        "machinist.dev/rollout-aborted": "v1 2026-06-01T12:00:00Z",
+    });
+    let mut sets = rolling(failed(), &stored);
+    assert_eq!(plan(&with_abort(1), sets.clone()), "no-op: the rollout is aborted");
+    sets[0] = with_members(set("a", 2, 1, &json!({})), 2, 0);
+    assert_eq!(plan(&with_abort(1), sets), "scale a from 2 to 3");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use fastrand::Rng;
 
-use super::super::{Fleet, Guard, Numbers, Step, Wait};
+use super::super::{Apart, Fleet, Guard, Numbers, Preserved, Step, Wait};
 
 const TEMPLATES: usize = 4;
 
@@ -16,6 +16,7 @@ enum State {
 }
 
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 struct Machine {
     id: usize,
     set: usize,
@@ -26,6 +27,8 @@ struct Machine {
     /// Marked by cluster-autoscaler.
     targeted: bool,
     leaving: bool,
+    /// Its MachineSet does not delete it.
+    kept: bool,
 }
 
 /// A MachineSet; its index is its template.
@@ -44,6 +47,11 @@ struct Set {
 impl Machine {
     fn is_marked(&self) -> bool {
         self.marked || self.targeted
+    }
+
+    /// A mark of others wins.
+    fn is_kept(&self) -> bool {
+        self.kept && !self.targeted && !self.leaving
     }
 }
 
@@ -69,6 +77,8 @@ struct World {
     seen_sets: [Set; TEMPLATES],
     seen_machines: Vec<Machine>,
     doubtful: bool,
+    /// The set whose preserved Machines are replicas, in the last reconcile.
+    current: Option<usize>,
     /// The state of the sets in which the Machines were listed.
     listed: Option<(usize, [(usize, usize); TEMPLATES])>,
     /// What the MachineSet controller sees.
@@ -102,14 +112,16 @@ fn is_closed(set: &Set) -> bool {
     set.window.0 == set.window.1
 }
 
-/// `exact`: the Machines are known to be all.
+/// `exact`: the Machines are known to be all. `current`: the set whose Machines are to stay.
 fn numbers(
     sets: &[Set; TEMPLATES],
     machines: &[Machine],
     used: &[(usize, usize)],
     exact: bool,
-) -> [Numbers; TEMPLATES] {
+    current: Option<usize>,
+) -> [Apart; TEMPLATES] {
     std::array::from_fn(|set| {
+        let mut preserved = Preserved::default();
         let mut numbers = Numbers {
             desired: sets[set].desired,
             open: open(sets, machines, used, set).len(),
@@ -124,6 +136,11 @@ fn numbers(
                 continue;
             }
             numbers.members += 1;
+            if machine.is_kept() {
+                let available = machine.state == State::Available;
+                *if available { &mut preserved.available } else { &mut preserved.others } += 1;
+                continue;
+            }
             match machine.state {
                 state if machine.is_marked() => {
                     numbers.first += 1;
@@ -137,8 +154,12 @@ fn numbers(
                 State::WithoutNode | State::NotReady => numbers.markable += 1,
             }
         }
-        numbers
+        numbers.without(preserved, current == Some(set))
     })
+}
+
+fn plain(sets: &[Apart; TEMPLATES]) -> [Numbers; TEMPLATES] {
+    sets.map(|set| set.numbers)
 }
 
 impl World {
@@ -163,6 +184,7 @@ impl World {
             seen_sets: [Set::default(); TEMPLATES],
             seen_machines: Vec::new(),
             doubtful: false,
+            current: None,
             listed: None,
             known: [Set::default(); TEMPLATES],
             broken: [false; TEMPLATES],
@@ -182,24 +204,69 @@ impl World {
         (self.spec.generation, self.seen_sets.map(|set| (set.desired, set.version)))
     }
 
+    /// Of Machines that are not preserved, beside the deployment.
     fn limit(&self) -> usize {
         self.spec.replicas + if self.spec.recreate { 0 } else { self.spec.surge }
     }
 
-    /// The Machines that may exist at once if no set is scaled.
+    /// Whether a set other than `new` has Machines to lose, as the controller sees it.
+    fn is_rolling(&self, new: usize) -> bool {
+        let seen = numbers(&self.seen_sets, &self.seen_machines, &[], false, None);
+        (0..TEMPLATES).any(|set| set != new && seen[set].numbers.desired > 0)
+    }
+
+    /// The set whose preserved Machines are replicas, as the controller sees it.
+    fn current(&self) -> Option<usize> {
+        let (sets, template) = (&self.seen_sets, self.spec.template);
+        let newest = || (0..TEMPLATES).rev().find(|set| sets[*set].desired > 0);
+        let current = sets[template].exists.then_some(template);
+        let current = current.or_else(|| newest().filter(|_| self.spec.paused));
+        current.filter(|current| !self.is_rolling(*current))
+    }
+
+    fn seen(&self) -> [Apart; TEMPLATES] {
+        let listed = self.listed();
+        numbers(&self.seen_sets, &self.seen_machines, &[], listed, self.current)
+    }
+
+    fn actual(&self) -> [Apart; TEMPLATES] {
+        numbers(&self.sets, &self.machines, &self.used, true, self.current)
+    }
+
+    /// How many replicas are preserved and not available.
+    fn excused(&self, sets: &[Apart; TEMPLATES]) -> usize {
+        self.current.map_or(0, |set| sets[set].shift)
+    }
+
+    /// How many Machines are to be there.
+    fn wanted(&self, sets: &[Apart; TEMPLATES]) -> usize {
+        self.spec.replicas.saturating_sub(self.excused(sets))
+    }
+
+    /// The Machines that may exist at once if no set is scaled, without preserved ones.
     fn potential(&self) -> usize {
-        let sets = (0..TEMPLATES).map(|set| {
-            let own = || self.machines.iter().filter(|one| one.set == set);
-            let leaving = own().filter(|one| one.leaving).count();
-            let open = open(&self.sets, &self.machines, &self.used, set).len();
-            self.sets[set].desired.max(own().count() - leaving + open) + leaving
-        });
-        sets.sum()
+        let actual = self.actual();
+        actual.iter().map(|set| set.numbers.count()).sum::<usize>() + self.excused(&actual)
     }
 
     /// The available Machines that are left in the worst case.
-    fn sure(sets: &[Numbers; TEMPLATES]) -> usize {
-        sets.iter().map(|set| set.sure(set.desired)).sum()
+    fn sure(sets: &[Apart; TEMPLATES]) -> usize {
+        sets.iter().map(|set| set.numbers.sure(set.numbers.desired)).sum()
+    }
+
+    /// Machines whose preservation, or whose use while they are preserved, is not in the view.
+    fn unseen_preservations(&self) -> usize {
+        let seen = |id| self.seen_machines.iter().find(|seen| seen.id == id);
+        let differs = |one: &&Machine| {
+            seen(one.id).map_or(one.is_kept(), |seen| {
+                let states = one.is_kept() && seen.state != one.state;
+                seen.is_kept() != one.is_kept() || states
+            })
+        };
+        // A user has deleted it, and it is replaced as any other.
+        let is_gone = |one: &&Machine| self.machines.iter().all(|now| now.id != one.id);
+        let gone = self.seen_machines.iter().filter(|one| one.is_kept()).filter(is_gone).count();
+        self.machines.iter().filter(differs).count() + gone
     }
 
     /// Machines that the view has as available, and that are not for a reason other than this controller.
@@ -216,11 +283,11 @@ impl World {
         .count()
     }
 
-    fn step(&self, sets: &[Numbers; TEMPLATES]) -> Step {
-        let Spec { replicas, surge, unavailable, template, paused, recreate, .. } = self.spec;
-        let existing = sets.iter().copied();
+    fn step(&self, sets: &[Apart; TEMPLATES]) -> Step {
+        let replicas = self.wanted(sets);
+        let sets = plain(sets);
+        let Spec { surge, unavailable, template, paused, recreate, .. } = self.spec;
         let new = self.seen_sets[template].exists.then_some(template);
-        let sets: Vec<_> = existing.collect();
         Fleet {
             replicas,
             surge,
@@ -238,11 +305,12 @@ impl World {
     /// What holds the rollout, as the controller sees it.
     fn guard(&self) -> Guard {
         let new = self.seen_sets[self.spec.template];
-        let is_old = |set: usize| set != self.spec.template && self.seen_sets[set].desired > 0;
         match self.spec.canaries {
             _ if !new.exists => Guard::None,
             _ if new.aborted => Guard::Aborted,
-            Some(count) if !new.passed && !self.spec.recreate && (0..TEMPLATES).any(is_old) => {
+            Some(count)
+                if !new.passed && !self.spec.recreate && self.is_rolling(self.spec.template) =>
+            {
                 Guard::Canary(count)
             }
             _ => Guard::None,
@@ -261,8 +329,12 @@ impl World {
     }
 
     /// Whether the controller stores something.
-    fn finds(&mut self, seen: &[Numbers; TEMPLATES]) -> bool {
-        let new = seen[self.spec.template];
+    fn finds(&mut self, seen: &[Apart; TEMPLATES]) -> bool {
+        let new = seen[self.spec.template].numbers;
+        // Also one that is preserved.
+        let fails = self.seen_machines.iter().any(|one| {
+            one.set == self.spec.template && !one.leaving && one.state != State::Available
+        });
         match self.guard() {
             _ if self.spec.paused => false,
             Guard::Canary(count) if new.available >= count.min(self.spec.replicas).max(1) => {
@@ -278,7 +350,7 @@ impl World {
                 true
             }
             Guard::Aborted => false,
-            _ if new.markable + new.first > 0 && !self.settles && self.rng.u32(..20) == 0 => {
+            _ if fails && !self.settles && self.rng.u32(..20) == 0 => {
                 self.store(|set| set.aborted = true);
                 self.aborted += 1;
                 true
@@ -288,7 +360,10 @@ impl World {
     }
 
     /// What a guarded rollout must not do. `size` is another one than the set has.
-    fn check_guard(&self, set: usize, size: usize, seen: &[Numbers; TEMPLATES]) {
+    fn check_guard(&self, set: usize, size: usize, seen: &[Apart; TEMPLATES]) {
+        let replicas = self.wanted(seen);
+        let limit = replicas + self.limit() - self.spec.replicas;
+        let seen = plain(seen);
         let (spec, before) = (self.spec, seen[set].desired);
         let is_new = set == spec.template;
         assert!(size < before || !seen[set].aborted, "an aborted set creates no Machines");
@@ -296,16 +371,16 @@ impl World {
         let wanted = |set: usize| seen[set].desired;
         let old: usize = (0..TEMPLATES).filter(old).map(wanted).sum();
         let new = wanted(spec.template);
-        let excess = (old + new).saturating_sub(self.limit());
+        let excess = (old + new).saturating_sub(limit);
         match self.guard() {
             Guard::Canary(count) if is_new && size > before => {
                 assert!(size <= count, "{size} new Machines before {count} canaries passed");
             }
             // Old Machines make room for canaries, and fewer replicas are wanted.
             Guard::Canary(count) if !is_new && size < before && excess == 0 => {
-                let room = count.max(new).saturating_sub(self.limit() - spec.replicas);
+                let room = count.max(new).saturating_sub(limit - replicas);
                 let left = old + size - before;
-                assert!(left + room >= spec.replicas, "{left} old Machines are left");
+                assert!(left + room >= replicas, "{left} old Machines are left");
             }
             Guard::Aborted => {
                 assert!(!is_new || size < before, "{size} Machines of an aborted template");
@@ -325,7 +400,8 @@ impl World {
             self.seen_sets[template] = self.sets[template];
             return Step::Wait(Wait::Gone);
         }
-        let seen = numbers(&self.seen_sets, &self.seen_machines, &[], self.listed());
+        self.current = self.current();
+        let seen = self.seen();
         if self.finds(&seen) {
             return Step::Wait(Wait::Gone);
         }
@@ -337,6 +413,7 @@ impl World {
                     one.set == *set
                         && matches!(one.state, State::NotReady | State::WithoutNode)
                         && !one.is_marked()
+                        && !one.is_kept()
                         && !one.leaving
                 });
                 let marked: Vec<_> = machines.take(*count).collect();
@@ -357,6 +434,7 @@ impl World {
                     one.set == *set
                         && one.marked
                         && !one.targeted
+                        && !one.is_kept()
                         && one.state == State::Available
                         && !one.leaving
                 }) {
@@ -380,21 +458,25 @@ impl World {
         step
     }
 
-    fn scale(&mut self, set: usize, size: usize, seen: &[Numbers; TEMPLATES], sure: usize) {
+    fn scale(&mut self, set: usize, to: usize, seen: &[Apart; TEMPLATES], sure: usize) {
         if self.seen_sets[set].version != self.sets[set].version {
             return;
         }
-        let before = seen[set].desired;
+        let before = self.seen_sets[set].desired;
+        let size = seen[set].stored(to, self.spec.replicas);
         assert_ne!(size, before, "every write changes something");
-        self.check_guard(set, size, seen);
-        self.doubtful |= size < before && seen[set].members < before;
+        self.check_guard(set, to, seen);
+        let own = |one: &&Machine| one.set == set && !one.leaving;
+        let members = self.seen_machines.iter().filter(own).count();
+        self.doubtful |= size < before && members < before;
         self.sets[set].desired = size;
         self.sets[set].version += 1;
         self.seen_sets[set] = self.sets[set];
         self.scaled += 1;
         if size > before {
             assert!(
-                self.potential() <= self.limit() + self.replaced.len(),
+                self.potential()
+                    <= self.limit() + self.replaced.len() + self.unseen_preservations(),
                 "{} Machines may exist, {} are allowed and {} being replaced",
                 self.potential(),
                 self.limit(),
@@ -409,9 +491,9 @@ impl World {
         if self.spec.recreate {
             return;
         }
-        let minimum = self.spec.replicas.saturating_sub(self.spec.unavailable).min(sure);
-        let left = Self::sure(&numbers(&self.sets, &self.machines, &self.used, true))
-            + self.unseen_losses();
+        let actual = self.actual();
+        let minimum = self.wanted(&actual).saturating_sub(self.spec.unavailable).min(sure);
+        let left = Self::sure(&actual) + self.unseen_losses() + self.unseen_preservations();
         assert!(left >= minimum, "{left} Machines stay available, {minimum} are needed");
     }
 
@@ -444,12 +526,14 @@ impl World {
                 marked: false,
                 targeted: false,
                 leaving: false,
+                kept: false,
             });
         } else if !is_closed(&stored) {
             self.sets[set].window.0 = stored.window.1;
             self.sets[set].version += 1;
         } else if current && members.len() > known.desired {
-            let mut order = members;
+            let mut order: Vec<_> =
+                members.into_iter().filter(|at| !self.machines[*at].is_kept()).collect();
             self.rng.shuffle(&mut order);
             order.sort_by_key(|at| match self.machines[*at] {
                 Machine { marked: true, .. } | Machine { targeted: true, .. } => 0,
@@ -457,7 +541,9 @@ impl World {
                 Machine { state: State::WithoutNode, .. } => 2,
                 _ => 3,
             });
-            self.machines[order[0]].leaving = true;
+            if let Some(first) = order.first() {
+                self.machines[*first].leaving = true;
+            }
         }
         self.known[set] = self.sets[set];
     }
@@ -510,6 +596,7 @@ impl World {
                 let machine = &mut self.machines[at];
                 machine.targeted |= machine.state == State::Available && !machine.leaving;
             }
+            (37, Some(at)) => self.machines[at].kept ^= true,
             (9, _) => {
                 // Another process leads: its caches are complete.
                 self.seen_sets = self.sets;
@@ -532,6 +619,14 @@ impl World {
         self.spec.paused = false;
         self.settles = true;
         self.broken = std::array::from_fn(|set| set != self.spec.template);
+        // With the preserved Machines beside it, and without them when that ends.
+        self.end(seed);
+        self.machines.iter_mut().for_each(|one| one.kept = false);
+        self.end(seed);
+        assert_eq!(self.machines.len(), self.spec.replicas, "nothing is left, seed {seed}");
+    }
+
+    fn end(&mut self, seed: u64) {
         for _ in 0..400 {
             self.known = self.sets;
             for set in 0..TEMPLATES {
@@ -544,7 +639,7 @@ impl World {
                 self.live_on(at);
                 // Failed Machines are replaced by others.
                 let machine = &mut self.machines[at];
-                machine.leaving = machine.state == State::Failed;
+                machine.leaving = machine.state == State::Failed && !machine.kept;
                 // cluster-autoscaler changes its mind.
                 machine.targeted &= machine.set != self.spec.template;
             }
@@ -558,9 +653,10 @@ impl World {
     }
 
     fn is_complete(&self) -> bool {
-        let numbers = numbers(&self.sets, &self.machines, &self.used, true);
-        numbers.iter().enumerate().all(|(set, numbers)| {
-            let wanted = if set == self.spec.template { self.spec.replicas } else { 0 };
+        let actual = self.actual();
+        let wanted = self.wanted(&actual);
+        plain(&actual).iter().enumerate().all(|(set, numbers)| {
+            let wanted = if set == self.spec.template { wanted } else { 0 };
             numbers.desired == wanted && numbers.available == wanted && numbers.count() == wanted
         })
     }
