@@ -1,21 +1,20 @@
 //! Executes a plan. Every write names the version of the set that was decided on.
 
+mod claim;
 mod nodes;
+mod stored;
 
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt as _};
-use jiff::Timestamp;
 use machinist_api::names::{
-    ANNOTATION_CANARY_PASSED, ANNOTATION_CHANGE_CAUSE, ANNOTATION_DELETE_MACHINE,
-    ANNOTATION_FAILED_MACHINES, ANNOTATION_HOT_FIELDS, ANNOTATION_PENDING_CHANGES,
-    ANNOTATION_PRESERVE, ANNOTATION_REVISION, ANNOTATION_ROLLOUT_ABORTED,
-    ANNOTATION_ROLLOUT_STARTED, LABEL_DEPLOYMENT_NAME, LABEL_TEMPLATE_HASH, PRESERVE_AUTO,
+    ANNOTATION_CHANGE_CAUSE, ANNOTATION_DELETE_MACHINE, ANNOTATION_HOT_FIELDS,
+    ANNOTATION_PENDING_CHANGES, ANNOTATION_PRESERVE, ANNOTATION_REVISION, LABEL_TEMPLATE_HASH,
+    PRESERVE_AUTO,
 };
 use machinist_api::resource::MACHINE_DEPLOYMENTS;
 use machinist_api::wire;
 use machinist_domain::annotations::AnnotationChange;
-use machinist_domain::conditions;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use machinist_domain::pairs::Pairs;
@@ -28,9 +27,8 @@ use serde_json::{Map, Value, json};
 
 use super::in_place::{self, Step};
 use super::ownership::is_own;
-use super::plan::{Finding, Outcome, Plan, Resize};
+use super::plan::{Outcome, Plan, Resize};
 use super::snapshot::{MARK, Snapshot, View};
-use super::template;
 use super::{MachineDeploymentController, messages};
 use crate::kinds::{Machine, MachineDeploymentSpec, MachineSet};
 use crate::machine_set::memory::{FailedClaim, MEMORY, skips_machine};
@@ -38,8 +36,6 @@ use crate::owner_references::references;
 
 /// Writes to Machines in flight.
 const MACHINES: usize = 16;
-/// The maximum length of a label's value.
-const LONGEST_VALUE: usize = 63;
 
 pub(super) async fn act(
     controller: &MachineDeploymentController,
@@ -59,20 +55,15 @@ pub(super) async fn act(
             executor.create(name, hash, hot_fields.as_deref(), *revision).await
         }
         Plan::SetRevision { set, revision, started, .. } => {
-            let mut change = numbered(*revision);
-            if let Some(cause) = view.deployment.change_cause.as_deref() {
-                change.want(ANNOTATION_CHANGE_CAUSE, None, cause);
-            }
-            if let Some(at) = started {
-                change.want(ANNOTATION_ROLLOUT_STARTED, None, &time(*at));
-            }
+            let cause = view.deployment.change_cause.as_deref();
+            let change = stored::revision(set, *revision, cause, *started);
             executor.annotate(&controller.sets, &set.meta, &change).await
         }
         Plan::Guard { set, finding, .. } => {
-            executor.annotate(&controller.sets, &set.meta, &found(finding)).await
+            executor.annotate(&controller.sets, &set.meta, &stored::found(finding)).await
         }
         Plan::AnnotateRevision(revision) => {
-            let change = numbered(*revision);
+            let change = stored::numbered(*revision);
             executor.annotate(&controller.deployments, &snapshot.meta, &change).await
         }
         Plan::PushDown { set, patch, .. } => executor.patch_set(set, patch.clone()).await,
@@ -164,24 +155,10 @@ impl Executor<'_> {
         }
         let mut results = Vec::new();
         for set in adopt {
-            let owner = Some((MACHINE_DEPLOYMENTS, self.deployment));
-            let owners = references(&set.state.other_owners, owner);
-            let mut labels = self.deployment_label();
-            // The set of the same template is taken over as it is.
-            let hot_fields = set.state.hot_fields.as_deref();
-            if let Ok(hash) = template::hash_on(&set.state.spec.template, hot_fields) {
-                labels.insert(LABEL_TEMPLATE_HASH.to_owned(), json!(hash));
-            }
-            let metadata = json!({"ownerReferences": owners, "labels": labels});
-            results.push(self.patch_set(set, json!({"metadata": metadata})).await);
+            results.push(self.patch_set(set, claim::adopt(set, self.deployment)).await);
         }
         for set in release {
-            let owners = references(&set.state.other_owners, None);
-            let mut labels = self.deployment_label();
-            labels.retain(|name, value| set.state.labels.get(name) == value.as_str());
-            labels.values_mut().for_each(|value| *value = Value::Null);
-            let metadata = json!({"ownerReferences": owners, "labels": labels});
-            results.push(self.patch_set(set, json!({"metadata": metadata})).await);
+            results.push(self.patch_set(set, claim::release(set, self.deployment)).await);
         }
         all(results)
     }
@@ -228,7 +205,7 @@ impl Executor<'_> {
         let mut labels = map(&spec.template.labels);
         labels.insert(LABEL_TEMPLATE_HASH.to_owned(), json!(hash));
         let mut set_labels = labels.clone();
-        set_labels.extend(self.deployment_label());
+        set_labels.extend(claim::deployment_label(self.deployment));
         let mut annotations = json!({ANNOTATION_REVISION: revision.to_string()});
         if let Some(fields) = hot_fields {
             annotations[ANNOTATION_HOT_FIELDS] = json!(fields);
@@ -255,12 +232,6 @@ impl Executor<'_> {
                 },
             },
         }))
-    }
-
-    /// By which cluster-autoscaler finds the sets of a deployment; none if the name is too long for a label.
-    fn deployment_label(&self) -> Map<String, Value> {
-        let name = Some(&*self.deployment.key.name).filter(|name| name.len() <= LONGEST_VALUE);
-        name.map(|name| (LABEL_DEPLOYMENT_NAME.to_owned(), json!(name))).into_iter().collect()
     }
 
     async fn annotate<K: Kind>(
@@ -392,31 +363,6 @@ impl Executor<'_> {
         let Some(live) = same else { return Ok(Outcome::Outdated) };
         outcome(self.writer.delete_version(sets, &live.meta, self.plan).await)
     }
-}
-
-fn numbered(revision: i64) -> AnnotationChange {
-    let mut change = AnnotationChange::default();
-    change.want(ANNOTATION_REVISION, None, &revision.to_string());
-    change
-}
-
-fn found(finding: &Finding) -> AnnotationChange {
-    let mut change = AnnotationChange::default();
-    match finding {
-        Finding::CanaryPassed(at) => change.want(ANNOTATION_CANARY_PASSED, None, &time(*at)),
-        Finding::Failed(failed, aborted) => {
-            change.want(ANNOTATION_FAILED_MACHINES, None, &failed.to_text());
-            if let Some(at) = aborted {
-                change.want(ANNOTATION_ROLLOUT_ABORTED, None, &time(*at));
-            }
-        }
-    }
-    change
-}
-
-/// In whole seconds, as the times of objects.
-fn time(at: Timestamp) -> String {
-    format!("v1 {}", conditions::whole_seconds(at))
 }
 
 /// The first failure; otherwise the last outcome, or that of a dry run.

@@ -482,7 +482,7 @@ fn numbers(one: &SetView, view: &View, role: Role, now: Timestamp) -> Apart {
         markable: count(&|member| is_markable(member, view, now)),
         recovered: count(&|member| is_recovered(member, view, now)),
         deleting: one.set.meta.deleting,
-        aborted: one.set.state.guard.aborted,
+        aborted: one.set.state.is_aborted(),
         exact: view.listed,
     };
     let preserved = Preserved { available: serving, others: apart.len() - serving };

@@ -146,9 +146,11 @@ const WRITES: &[Write] = &[
             "metadata.ownerReferences",
             "metadata.labels[machinist.dev/template-hash]",
             "metadata.labels[cluster.x-k8s.io/deployment-name]",
+            "metadata.annotations[machinist.dev/hold]",
+            "metadata.annotations[machinist.dev/rollout-aborted]",
         ],
         "A MachineSet with a controller owner is not touched; other owners stay. The owner and the deployment's name, \
-         which cluster-autoscaler reads, are removed when the selector no longer matches.",
+         which cluster-autoscaler reads, are removed when the selector no longer matches. Both end a hold and an abort.",
     ),
     Write::patch(
         MACHINE_SETS,

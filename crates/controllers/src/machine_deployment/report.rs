@@ -11,6 +11,7 @@ use machinist_domain::retry::{Failure, Retry};
 
 use self::status::{Status, Trouble};
 use super::decide::{Desired, is_available, min_ready};
+use super::error::Refusal;
 use super::in_place::{Mark, Step};
 use super::messages;
 use super::plan::{Finding, Outcome, Plan, Reason, set_name};
@@ -41,7 +42,7 @@ pub(super) fn report(
             Report {
                 status: Status::invalid(view, &text, now),
                 events: vec![warning(EventReason::InvalidConfiguration, &text)],
-                retry: Some(Retry::OnChange),
+                retry: Some(view.refused.retry.map_or(Retry::OnChange, Retry::Again)),
                 ..Report::quiet(ReconcileResult::Refused)
             }
         }
@@ -54,7 +55,7 @@ pub(super) fn report(
         }
         (plan, outcome) => match Desired::of(view) {
             Ok(desired) => executed(view, &desired, plan, outcome, now),
-            Err(_) => Report::quiet(ReconcileResult::Refused),
+            Err(refusal) => with_invalid_spec(view, plan, outcome, &refusal, now),
         },
     }
 }
@@ -67,6 +68,38 @@ fn undecodable(plan: &Plan) -> Report {
             ..Report::quiet(ReconcileResult::Refused)
         },
         _ => Report::quiet(ReconcileResult::Settled),
+    }
+}
+
+/// What is done with an invalid spec: a move of a Machine that has begun.
+fn with_invalid_spec(
+    view: &View,
+    plan: &Plan,
+    outcome: &Outcome,
+    refusal: &Refusal,
+    now: Timestamp,
+) -> Report {
+    let status = Status::invalid(view, &refusal.to_string(), now);
+    match outcome {
+        Outcome::Failed(failure) => {
+            let (reason, text) = cause(plan, failure);
+            let known = failure.category.needs_attention();
+            let events = known.then(|| warning(reason, &text)).into_iter().collect();
+            let retry = Some(failure.retry.or_backoff());
+            Report { result: ReconcileResult::Failed, status, events, retry }
+        }
+        _ => {
+            let result = match plan {
+                Plan::NoOp(_) => ReconcileResult::Waiting,
+                _ => ReconcileResult::Changed,
+            };
+            Report {
+                result,
+                status,
+                events: events(plan),
+                retry: view.refused.retry.map(Retry::Again),
+            }
+        }
     }
 }
 
@@ -125,14 +158,7 @@ fn executed(
 }
 
 fn failed(status: &Status<'_>, failure: &Failure) -> Report {
-    let cause = &failure.message;
-    let (reason, text) = match status.plan {
-        Plan::Claim { .. } => (EventReason::ReconcileError, messages::claim_failed(cause)),
-        Plan::Create { .. } => (EventReason::FailedCreate, messages::create_failed(cause)),
-        Plan::Delete { .. } => (EventReason::FailedDelete, messages::delete_failed(cause)),
-        Plan::List => (EventReason::ReconcileError, messages::list_failed(cause)),
-        _ => (EventReason::FailedUpdate, messages::update_failed(cause)),
-    };
+    let (reason, text) = cause(status.plan, failure);
     let known = failure.category.needs_attention();
     let trouble = if known { Trouble::Failure(reason, &text) } else { Trouble::Unknown };
     let events = known.then(|| warning(reason, &text)).into_iter().collect();
@@ -141,6 +167,7 @@ fn failed(status: &Status<'_>, failure: &Failure) -> Report {
             status.plan,
             Plan::Claim { .. }
                 | Plan::SetRevision { .. }
+                | Plan::Guard { .. }
                 | Plan::AnnotateRevision(_)
                 | Plan::PushDown { .. }
                 | Plan::PushMachines(_)
@@ -154,6 +181,17 @@ fn failed(status: &Status<'_>, failure: &Failure) -> Report {
     let retry = Some(retry);
     let (patch, _) = status.patch(trouble);
     Report { result: ReconcileResult::Failed, status: patch, events, retry }
+}
+
+fn cause(plan: &Plan, failure: &Failure) -> (EventReason, String) {
+    let cause = &failure.message;
+    match plan {
+        Plan::Claim { .. } => (EventReason::ReconcileError, messages::claim_failed(cause)),
+        Plan::Create { .. } => (EventReason::FailedCreate, messages::create_failed(cause)),
+        Plan::Delete { .. } => (EventReason::FailedDelete, messages::delete_failed(cause)),
+        Plan::List => (EventReason::ReconcileError, messages::list_failed(cause)),
+        _ => (EventReason::FailedUpdate, messages::update_failed(cause)),
+    }
 }
 
 fn events(plan: &Plan) -> Vec<EventNote> {

@@ -44,7 +44,7 @@ pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     if Hold::of(&view.set).is_some() {
         return Plan::NoOp(Reason::Held);
     }
-    let aborted = view.set.guard.aborted;
+    let aborted = view.set.is_aborted();
     if !aborted && let Some(plan) = scale_up(view, desired) {
         return plan;
     }

@@ -6,7 +6,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use machinist_api::resource::MACHINE_DEPLOYMENTS;
 use machinist_domain::key::Uid;
 
 use crate::kinds::MachineSetState;
@@ -35,9 +34,7 @@ pub enum Side {
 impl Hold {
     /// `None` for a set that is not held. Only a MachineDeployment releases a set, so without one there is no hold.
     pub(crate) fn of(set: &MachineSetState) -> Option<Self> {
-        let owner = set.owner.as_ref()?;
-        let hold = set.hold.as_deref().filter(|_| *owner.kind == *MACHINE_DEPLOYMENTS.kind)?;
-        Self::read(hold)
+        Self::read(set.hold.as_deref().filter(|_| set.is_of_deployment())?)
     }
 
     fn read(text: &str) -> Option<Self> {

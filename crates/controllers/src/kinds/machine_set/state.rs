@@ -12,6 +12,7 @@ use machinist_api::names::{
     ANNOTATION_ROLLOUT_ABORTED, ANNOTATION_ROLLOUT_STARTED, DELETE_POLICY_NEWEST,
     DELETE_POLICY_OLDEST, DELETE_POLICY_RANDOM,
 };
+use machinist_api::resource::MACHINE_DEPLOYMENTS;
 use machinist_api::wire;
 use machinist_domain::conditions::{self, Condition};
 use machinist_domain::key::Uid;
@@ -64,6 +65,7 @@ pub struct GuardMarks {
     pub canary_passed: bool,
     /// The Machines that failed, as stored.
     pub failed: Option<Arc<str>>,
+    /// As stored; see [`MachineSetState::is_aborted`].
     pub aborted: bool,
     /// Machines that were created before are not of this rollout.
     pub started: Option<Timestamp>,
@@ -78,6 +80,19 @@ impl GuardMarks {
             aborted: annotations.contains_key(ANNOTATION_ROLLOUT_ABORTED),
             started: started.and_then(|text| text.strip_prefix("v1 ")?.parse().ok()),
         }
+    }
+}
+
+impl MachineSetState {
+    /// Whether its owner is a MachineDeployment. What a deployment has stored has no effect without one.
+    pub(crate) fn is_of_deployment(&self) -> bool {
+        let owner = self.owner.as_ref();
+        owner.is_some_and(|owner| *owner.kind == *MACHINE_DEPLOYMENTS.kind)
+    }
+
+    /// Whether the rollout of its template is aborted, so that it creates no Machines.
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.guard.aborted && self.is_of_deployment()
     }
 }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use machinist_api::names::CONDITION_READY;
 use machinist_api::wire::RollingUpdate;
 
 use super::super::error::{GuardField, Refusal};
@@ -96,6 +97,7 @@ impl Desired {
         let stored = &view.sets[new].set.state.guard;
         match self.guards.canary {
             _ if stored.aborted => Guard::Aborted,
+            _ if self.unstored_abort(view, now).is_some() => Guard::Aborted,
             Some(canary) if !stored.canary_passed && self.is_rolling(view, new, now) => {
                 Guard::Canary(canary.replicas.of(self.replicas, true))
             }
@@ -112,7 +114,9 @@ impl Desired {
         rest: Option<Reason>,
     ) -> Option<Plan> {
         let one = &view.sets[new];
-        if one.set.state.guard.aborted || view.deployment.spec.paused {
+        // What is refused does not hold up scaling.
+        let is_refused = view.refused.has(&one.set.meta);
+        if one.set.state.guard.aborted || is_refused || view.deployment.spec.paused {
             return None;
         }
         let finding = self.failures(view, new, now).or_else(|| {
@@ -126,6 +130,21 @@ impl Desired {
             (passed && (soaked || complete)).then_some(Finding::CanaryPassed(now))
         })?;
         Some(Plan::Guard { set: Arc::clone(&one.set), finding, rest })
+    }
+
+    /// The failed Machines that abort the rollout although that cannot be stored now.
+    pub(in super::super) fn unstored_abort(
+        &self,
+        view: &View,
+        now: Timestamp,
+    ) -> Option<FailedMachines> {
+        let paused = view.deployment.spec.paused;
+        let is_refused = |new: &usize| !paused && view.refused.has(&view.sets[*new].set.meta);
+        let new = self.new.filter(is_refused)?;
+        match self.failures(view, new, now) {
+            Some(Finding::Failed(failed, Some(_))) => Some(failed),
+            _ => None,
+        }
     }
 
     /// The state of the canaries of the new set. Preserved Machines are beside the deployment.
@@ -170,7 +189,9 @@ impl Desired {
         let new = self.new.filter(|new| self.is_rolling(view, *new, now))?;
         let one = &view.sets[new];
         let stored = &one.set.state.guard;
-        if stored.aborted || view.deployment.spec.paused {
+        // A refused set is tried again at a time of its own.
+        let is_refused = view.refused.has(&one.set.meta);
+        if stored.aborted || is_refused || view.deployment.spec.paused {
             return None;
         }
         let late = self.guards.abort.and_then(|abort| {
@@ -199,8 +220,19 @@ fn not_ready_at(machine: &Machine, member: &Member, abort: Abort) -> Option<Time
     if member.ready.is_some() || member.has_failed() {
         return None;
     }
-    let since = member.unready_since.map_or(machine.created, |since| since.max(machine.created));
+    let since = unready_since(machine, member)?.max(machine.created);
     since.checked_add(abort.timeout).ok()
+}
+
+/// `None` if it is not known yet: the Node is gone, and the Machine's condition still says that it is ready.
+fn unready_since(machine: &Machine, member: &Member) -> Option<Timestamp> {
+    if member.unready_since.is_some() {
+        return member.unready_since;
+    }
+    if machine.status.node_ref.is_none() {
+        return Some(machine.created);
+    }
+    machine.condition(CONDITION_READY).filter(|ready| !ready.is_true())?.last_transition
 }
 
 #[cfg(test)]

@@ -213,7 +213,7 @@ impl Status<'_> {
         }
     }
 
-    /// Why the rollout is stopped, if that is stored.
+    /// Why the rollout is stopped, if that is stored or was refused.
     fn aborted(
         &self,
         new: Option<&SetView>,
@@ -227,7 +227,7 @@ impl Status<'_> {
                 failed.clone()
             }
             (_, Some(guard)) => FailedMachines::read(guard.failed.as_deref()).unwrap_or_default(),
-            _ => return None,
+            _ => self.desired.unstored_abort(self.view, self.now)?,
         };
         let cause = new.and_then(cause).and_then(|cause| cause.message.as_deref());
         let old = counts.replicas - counts.updated;

@@ -380,3 +380,51 @@ fn an_abort_is_reported_with_the_write_that_stores_it_and_afterwards() {
     let after = run(&stored, sets);
     assert_eq!((after.status, after.events.len(), after.retry), (None, 0, None));
 }
+
+#[test]
+fn an_abort_that_cannot_be_stored_is_reported_and_tried_again() {
+    let failed = json!({"status": {"phase": "Failed"}});
+    let mut sets = rolling([3, 3], [1, 0, 0]);
+    sets[1].members.push(super::super::samples::member("b-0", None, &failed));
+    let mut snapshot = snapshot(&guarded(), sets);
+    let plan = decide(&snapshot, now());
+    let outcome = Outcome::Failed(unauthorised());
+    let first = report(&snapshot, &plan, &outcome, now());
+    assert_eq!(first.retry, Some(Retry::Soon), "scaling goes on");
+    let refused = &mut snapshot.content.as_mut().unwrap().refused;
+    refused.objects.insert(machinist_domain::key::Uid("b-uid".into()));
+    refused.cause = Some((EventReason::FailedUpdate, "Cannot update b".into()));
+    refused.retry = Some(Duration::from_secs(4));
+    let plan = decide(&snapshot, now());
+    let after = report(&snapshot, &plan, &Outcome::Nothing, now());
+    let progressing = condition(&after, "Progressing");
+    assert_eq!(progressing["reason"], "RolloutAborted");
+    assert!(progressing["message"].as_str().unwrap().contains("b-0 (Failed)"), "{progressing}");
+    assert_eq!(condition(&after, "ReplicaFailure")["message"], "Cannot update b");
+    assert_eq!(after.retry, Some(Retry::Again(Duration::from_secs(4))));
+}
+
+fn unauthorised() -> Failure {
+    Failure { category: Category::Unauthorised, retry: Retry::OnChange, message: "no".to_owned() }
+}
+
+/// A move of a Machine is finished whatever the spec is.
+#[test]
+fn a_failed_write_with_an_invalid_spec_is_reported_and_tried_again() {
+    let mut invalid = deployment();
+    invalid["spec"]["replicas"] = json!(-1);
+    let mut snapshot = snapshot(&invalid, rolling([3, 3], [0, 0, 0]));
+    let set = set("a", 3, 1, &json!({}));
+    let plan = Plan::InPlace(Step::Release { set, size: None, all_seen: true });
+    let failed = report(&snapshot, &plan, &Outcome::Failed(unauthorised()), now());
+    assert_eq!((failed.result, failed.retry), (ReconcileResult::Failed, Some(Retry::Backoff)));
+    assert_eq!(failed.events[0].reason, EventReason::FailedUpdate);
+    assert_eq!(condition(&failed, "Progressing")["reason"], "InvalidConfiguration");
+    let executed = report(&snapshot, &plan, &Outcome::Executed, now());
+    assert_eq!((executed.result, executed.retry), (ReconcileResult::Changed, None));
+    assert_eq!(executed.status, failed.status);
+    // It is left out for a while, and only the invalid spec is left.
+    snapshot.content.as_mut().unwrap().refused.retry = Some(Duration::from_secs(4));
+    let refused = report(&snapshot, &decide(&snapshot, now()), &Outcome::Nothing, now());
+    assert_eq!(refused.retry, Some(Retry::Again(Duration::from_secs(4))));
+}

@@ -310,3 +310,24 @@ fn a_held_set_neither_creates_nor_deletes_and_lists_before_it_does_so_again() {
         assert_eq!(found, expected, "{owner} {hold} {replicas} {listed}");
     }
 }
+
+#[test]
+fn only_a_machine_deployment_aborts_the_rollout_of_a_set() {
+    let owned_by = |kind: Option<&str>, existing: usize| {
+        let mut set = set();
+        let aborted = json!({"machinist.dev/rollout-aborted": "v1 2026-06-01T11:00:00Z"});
+        set["metadata"]["annotations"] = aborted;
+        if let Some(kind) = kind {
+            let owner = json!({"kind": kind, "name": "web", "uid": "web-uid", "controller": true});
+            set["metadata"]["ownerReferences"] = json!([owner]);
+        }
+        decide(&snapshot(view(&set, members(existing))), now()).to_string()
+    };
+    let aborted = "no-op: the rollout is aborted, so no Machines are created";
+    assert_eq!(owned_by(Some("MachineDeployment"), 2), aborted);
+    assert_eq!(owned_by(Some("MachineDeployment"), 3), "no-op: all Machines exist");
+    // With `--cascade=orphan` the set stays without an owner.
+    for kind in [None, Some("Other")] {
+        assert_eq!(owned_by(kind, 2), "reserve ordinals 0..1");
+    }
+}

@@ -157,6 +157,55 @@ fn a_machine_is_late_when_it_has_had_no_ready_node_for_too_long() {
 }
 
 #[test]
+fn a_machine_without_its_node_is_late_when_it_has_not_been_ready_for_too_long() {
+    let with = |conditions: Value| {
+        let status = json!({"status": {"nodeRef": {"name": "n"}, "conditions": conditions}});
+        snapshot(&with_abort(1), rolling(vec![young("b-0", 9000, None, &status)], &json!({})))
+    };
+    let ready = |status: &str, ago: i64| {
+        let since = now() - SignedDuration::from_secs(ago);
+        let since = since.to_string();
+        json!([{"type": "Ready", "status": status, "lastTransitionTime": since}])
+    };
+    let gone = with(ready("False", 20));
+    assert_eq!((plan_of(&gone), requeued(&gone)), ("scale b from 1 to 2".to_owned(), Some(40)));
+    assert!(plan_of(&with(ready("False", 61))).contains("b-0 (NotReady), and stop"));
+    // Its controller has not seen yet that the Node is gone, or has no such condition.
+    for unknown in [with(ready("True", 900)), with(json!([]))] {
+        assert_eq!(
+            (plan_of(&unknown), requeued(&unknown)),
+            ("scale b from 1 to 2".to_owned(), None)
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_stored_does_not_hold_up_scaling() {
+    let refused = |deployment: &Value, new| {
+        let mut snapshot = snapshot(deployment, rolling(vec![new], &json!({})));
+        let view = snapshot.content.as_mut().unwrap();
+        view.refused.objects.insert(machinist_domain::key::Uid("b-uid".into()));
+        snapshot
+    };
+    let soaked = || member("b-0", Some(601), &json!({}));
+    for (mut deployment, new, waits) in [
+        (with_abort(1), failed("b-0"), "no-op: the rollout is aborted"),
+        (with_canary(), soaked(), "no-op: 1 canary must be available"),
+    ] {
+        let stays = refused(&deployment, new.clone());
+        assert!(plan_of(&stays).starts_with(waits), "{}", plan_of(&stays));
+        assert_eq!(requeued(&stays), None, "the refused write has its own time");
+        deployment["spec"]["replicas"] = json!(5);
+        let scaled = plan_of(&refused(&deployment, new));
+        assert!(scaled.starts_with("scale a from 3 to "), "{scaled}");
+    }
+    let mut paused = with_abort(1);
+    paused["spec"]["paused"] = json!(true);
+    assert_eq!(plan_of(&refused(&paused, failed("b-0"))), "no-op: paused");
+    assert_eq!(plan_of(&refused(&with_abort(2), failed("b-0"))), "scale b from 1 to 2");
+}
+
+#[test]
 fn machines_from_before_a_rollback_do_not_stop_it() {
     let mut back = with_abort(1);
     back["spec"]["template"]["spec"]["providerSpec"]["value"]["instanceType"] = json!("a");
