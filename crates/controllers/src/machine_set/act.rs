@@ -231,7 +231,7 @@ impl Executor<'_> {
         let (cause, poll) = (&*failure.message, self.controller.settings.timings.poll);
         let mut failed = self.controller.failed_claims.lock();
         let earlier = failed.get(&machine.uid, now);
-        let claim = FailedClaim::after(earlier, machine, cause.into(), now, poll);
+        let claim = FailedClaim::after(earlier, machine.version, cause.into(), now, poll);
         failed.insert(machine.uid.clone(), claim, now, MEMORY);
     }
 
