@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{
-    ANNOTATION_HEALTH_TIMEOUT, ANNOTATION_PRESERVE_TIMEOUT, CONDITION_PRESERVED, CONDITION_READY,
-    NO_SCHEDULE, TAINT_PRESERVED,
+    ANNOTATION_HEALTH_TIMEOUT, ANNOTATION_PRESERVE, ANNOTATION_PRESERVE_TIMEOUT,
+    CONDITION_PRESERVED, CONDITION_READY, NO_SCHEDULE, TAINT_PRESERVED,
 };
 use machinist_domain::conditions::whole_seconds;
 
@@ -26,7 +26,7 @@ const UNHEALTHY: Duration = Duration::from_mins(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It is not requested, its Machine has not failed or has recovered.
+    /// It is not requested, as far as its Node can be read, or its Machine has not failed or has recovered.
     Off,
     /// It begins, and this is to be stored as its end.
     Begins(Timestamp),
@@ -51,12 +51,19 @@ impl View {
         let request = self.preserve_request();
         let failed = self.counts_as_failed(request, stored.is_some(), now);
         match (request, stored) {
-            (Request::None, _) | (Request::Invalid(_), None) => Standing::Off,
+            (Request::None, Some(_)) if !self.may_be_requested() => Standing::Off,
+            (Request::None, None) | (Request::Invalid(_), None) => Standing::Off,
             (Request::WhenFailed, _) if !failed => Standing::Off,
             (_, None) => Standing::Begins(self.preserved_until(now)),
             (_, Some(until)) if now < until => Standing::Kept { until, failed },
             (_, Some(until)) => Standing::Expired(until),
         }
+    }
+
+    /// Whether its Node may request what the Machine does not: that Node is gone or cannot be read.
+    fn may_be_requested(&self) -> bool {
+        let linked = self.machine.status.node_ref.is_some();
+        linked && self.node.is_none() && !self.machine.annotations.contains(ANNOTATION_PRESERVE)
     }
 
     fn preserved_until(&self, now: Timestamp) -> Timestamp {

@@ -22,10 +22,11 @@ use machinist_domain::retry::{Category, Classified as _, Failure, Retry};
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::kind::Kind;
 use machinist_runtime::cache::store::Entry;
-use machinist_runtime::writer::{Guard, Part, WriteError, Writer, Written};
+use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use serde_json::{Map, Value, json};
 
 use super::in_place::{self, Step};
+use super::memory::version_tried;
 use super::ownership::is_own;
 use super::plan::{Outcome, Plan, Resize};
 use super::snapshot::{MARK, Snapshot, View};
@@ -62,12 +63,12 @@ pub(super) async fn act(
         Plan::Guard { set, finding, .. } => {
             executor.annotate(&controller.sets, &set.meta, &stored::found(finding)).await
         }
-        Plan::AnnotateRevision(revision) => {
+        Plan::AnnotateRevision { revision, .. } => {
             let change = stored::numbered(*revision);
             executor.annotate(&controller.deployments, &snapshot.meta, &change).await
         }
         Plan::PushDown { set, patch, .. } => executor.patch_set(set, patch.clone()).await,
-        Plan::PushMachines(machines) => executor.push(machines).await,
+        Plan::PushMachines { machines, .. } => executor.push(machines).await,
         Plan::Preserve { machines, .. } => executor.preserve(machines).await,
         Plan::Mark(machines) => executor.mark(machines, json!(MARK)).await,
         Plan::Unmark(machines) => executor.mark(machines, Value::Null).await,
@@ -126,7 +127,11 @@ impl Executor<'_> {
         let written = self.writer.patch(cache, meta, part, guard, patch, self.plan).await;
         let unchanged = matches!(&written, Ok(Some(new)) if new.version == meta.version);
         let result = if unchanged { Err(unchanged_failure(meta)) } else { outcome(written) };
-        result.inspect_err(|failure| self.remember(meta, failure))
+        match &result {
+            Ok(_) => drop(self.controller.refused.lock().remove(&meta.uid)),
+            Err(failure) => self.remember(meta, failure),
+        }
+        result
     }
 
     fn remember(&self, meta: &Meta, failure: &Failure) {
@@ -140,7 +145,8 @@ impl Executor<'_> {
         let (now, poll) = (self.controller.clock.uptime(), self.controller.timings.poll);
         let mut refused = self.controller.refused.lock();
         let earlier = refused.get(&meta.uid, now);
-        let failed = FailedClaim::after(earlier, meta, text.into(), now, poll);
+        let version = version_tried(self.deployment, meta);
+        let failed = FailedClaim::after(earlier, version, text.into(), now, poll);
         refused.insert(meta.uid.clone(), failed, now, MEMORY);
     }
 
@@ -240,16 +246,9 @@ impl Executor<'_> {
         meta: &Meta,
         change: &AnnotationChange,
     ) -> Result<Outcome, Failure> {
-        match self.writer.annotate(cache, meta, change, self.plan).await {
-            Ok(Written::LeftOut) => Ok(Outcome::DryRun),
-            Ok(_) => Ok(Outcome::Executed),
-            Err(error) if error.not_found() => Ok(Outcome::Outdated),
-            Err(error) => {
-                let failure = error.failure();
-                self.remember(meta, &failure);
-                Err(failure)
-            }
-        }
+        let annotations: Map<_, _> =
+            change.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+        self.patch(cache, meta, json!({"metadata": {"annotations": annotations}})).await
     }
 
     async fn push(&self, machines: &[(Arc<Machine>, Value)]) -> Result<Outcome, Failure> {

@@ -156,17 +156,17 @@ impl Desired {
                     None => !view.refused.has(&snapshot.meta),
                 });
                 if let Some((set, revision)) = number {
+                    let rest = self.advance(view, now).rest();
                     return match set {
-                        None => Plan::AnnotateRevision(revision),
+                        None => Plan::AnnotateRevision { revision, rest },
                         Some(set) => {
-                            let rest = self.advance(view, now).rest();
                             let again = set.state.revision != Some(revision);
                             let started = again.then_some(now);
                             Plan::SetRevision { set, revision, started, rest }
                         }
                     };
                 }
-                let push = self.push_down(view, new).filter(|_| !is_refused);
+                let push = self.push_down(view, new, now).filter(|_| !is_refused);
                 if let Some(plan) = push {
                     return plan;
                 }
@@ -203,6 +203,11 @@ impl Desired {
         let has_name = |one: &SetView| one.set.meta.deleting && *one.set.meta.key.name == *name;
         if view.sets.iter().any(has_name) {
             return Plan::NoOp(Reason::SetDeleting);
+        }
+        // Those that can be claimed are claimed before.
+        let mut others = view.orphans.iter().chain(&view.unselected);
+        if others.any(|set| *set.meta.key.name == *name) {
+            return Plan::NoOp(Reason::SetNotOwned);
         }
         let (hash, hot_fields) = (self.hash.clone(), self.hot.to_text());
         Plan::Create { name, hash, hot_fields, revision: newest(view, None) + 1 }

@@ -13,6 +13,12 @@ use super::snapshot::{LateSizes, NodeTrouble};
 /// Longer than a resync, after which the cache has every Machine.
 const MEMORY: Duration = Duration::from_secs(3600);
 
+/// The version of an object for which its refusal counts. Reports of a refusal change the deployment itself, so its
+/// refusal counts for all its versions.
+pub(super) fn version_tried(deployment: &Meta, object: &Meta) -> Version {
+    if object.uid == deployment.uid { Version::default() } else { object.version }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     /// Deployments whose Machines were listed when none was in creation, and of which no set was scaled down since
@@ -101,6 +107,17 @@ mod tests {
     use machinist_domain::key::ObjectKey;
 
     use super::*;
+
+    #[test]
+    fn a_refusal_of_the_deployment_counts_for_all_its_versions() {
+        let meta = |uid: &str, version| {
+            let (key, uid) = (ObjectKey::new("ns", uid), Uid(uid.into()));
+            Meta { key, uid, version: Version(version), deleting: false }
+        };
+        let tried = |uid, version| version_tried(&meta("web", 7), &meta(uid, version));
+        assert_eq!(tried("web", 7), tried("web", 8));
+        assert_ne!(tried("set", 7), tried("set", 8));
+    }
 
     #[test]
     fn a_size_is_late_until_its_time_is_over_or_the_set_changes() {

@@ -170,6 +170,8 @@ pub(super) const NODE_UNCHANGED: &str =
     "the API server accepted the change and stored nothing; a webhook may have removed it";
 pub(super) const SET_DELETING: &str =
     "Waiting until the MachineSet of the same template is deleted; then it is created again";
+pub(super) const SET_NOT_OWNED: &str = "The MachineSet with the name for spec.template cannot be adopted or released; \
+     correct what the condition ReplicaFailure names";
 
 texts! {
     pub(super) fn waits_available(count: usize) =
@@ -360,6 +362,7 @@ mod tests {
             (progress, "CapacityExhausted", rollout(counts, Some(&blocked), &one)),
             (progress, REASON_SET_UPDATED, rollout(counts, Some(&waits_more(2)), "")),
             (progress, REASON_SET_UPDATED, SET_DELETING.to_owned()),
+            (progress, REASON_SET_UPDATED, SET_NOT_OWNED.to_owned()),
             (progress, REASON_NEW_SET_AVAILABLE, complete(set, 2, 3)),
             (progress, REASON_NEW_SET_AVAILABLE, complete_beside_kept(set)),
             ("condition Progressing=Unknown", REASON_DEPLOYMENT_PAUSED, PAUSED.to_owned()),

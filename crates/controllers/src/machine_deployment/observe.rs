@@ -15,6 +15,7 @@ use machinist_runtime::cluster::ApiError;
 
 use super::MachineDeploymentController;
 use super::hot_fields::HotFields;
+use super::memory::version_tried;
 use super::snapshot::{Member, Missing, NodesView, Refused, SetView, Snapshot, View};
 use super::template;
 use crate::kinds::{MachineDeployment, MachineSet};
@@ -112,10 +113,11 @@ async fn refused(
     let claims = claims.map(|meta| (EventReason::ReconcileError, meta));
     let others = std::iter::once(meta).chain(sets).chain(machines);
     let others = others.map(|meta| (EventReason::FailedUpdate, meta));
-    for (reason, meta) in claims.chain(others) {
-        let failed = controller.refused.lock().get(&meta.uid, now).cloned();
-        let Some(failed) = failed.filter(|failed| failed.skips(meta, now)) else { continue };
-        refused.objects.insert(meta.uid.clone());
+    for (reason, object) in claims.chain(others) {
+        let failed = controller.refused.lock().get(&object.uid, now).cloned();
+        let version = version_tried(meta, object);
+        let Some(failed) = failed.filter(|failed| failed.skips(version, now)) else { continue };
+        refused.objects.insert(object.uid.clone());
         refused.cause.get_or_insert((reason, failed.cause));
         let retry = failed.retry_at.saturating_sub(now);
         refused.retry = Some(refused.retry.map_or(retry, |first| first.min(retry)));

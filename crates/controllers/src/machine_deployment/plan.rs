@@ -45,7 +45,10 @@ pub enum Plan {
         rest: Option<Reason>,
     },
     /// Store it on the deployment.
-    AnnotateRevision(i64),
+    AnnotateRevision {
+        revision: i64,
+        rest: Option<Reason>,
+    },
     /// Copy to the set what can change without new Machines, and store which fields these are.
     PushDown {
         set: Arc<MachineSet>,
@@ -53,6 +56,7 @@ pub enum Plan {
         /// How many Machines will be changed.
         machines: usize,
         changes: Vec<Change>,
+        rest: Option<Reason>,
     },
     /// Put the marks of a rollout on Nodes, or remove them.
     MarkNodes {
@@ -60,7 +64,10 @@ pub enum Plan {
         rest: Option<Reason>,
     },
     /// Copy it to living Machines of the set.
-    PushMachines(Vec<(Arc<Machine>, Value)>),
+    PushMachines {
+        machines: Vec<(Arc<Machine>, Value)>,
+        rest: Reason,
+    },
     /// All Machines in the view have it. Unless they were `listed` live, list them; then forget which fields changed.
     PushDone {
         set: Arc<MachineSet>,
@@ -140,6 +147,8 @@ pub enum Reason {
     Deleting,
     /// The set of the current template is being deleted; another one gets its name afterwards.
     SetDeleting,
+    /// It cannot be adopted or released yet, and has the name of the current template's.
+    SetNotOwned,
 }
 
 impl Plan {
@@ -148,11 +157,14 @@ impl Plan {
     pub(super) fn rest(&self) -> Option<Reason> {
         match self {
             Self::NoOp(reason)
+            | Self::PushMachines { rest: reason, .. }
             | Self::PushDone { rest: reason, .. }
             | Self::Delete { rest: reason, .. } => Some(*reason),
             Self::Claim { rest, .. }
             | Self::SetRevision { rest, .. }
             | Self::Guard { rest, .. }
+            | Self::AnnotateRevision { rest, .. }
+            | Self::PushDown { rest, .. }
             | Self::MarkNodes { rest, .. }
             | Self::Preserve { rest, .. } => *rest,
             _ => None,
@@ -179,6 +191,9 @@ impl fmt::Display for Plan {
             Self::NoOp(Reason::SetDeleting) => {
                 f.write_str("no-op: waiting for the MachineSet of the same name to be gone")
             }
+            Self::NoOp(Reason::SetNotOwned) => {
+                f.write_str("no-op: the MachineSet of that name must be adopted or released first")
+            }
             Self::Refuse(refusal) => write!(f, "no-op: {refusal}"),
             Self::Claim { adopt, release, .. } => {
                 let separator = if adopt.is_empty() || release.is_empty() { "" } else { ", " };
@@ -201,9 +216,9 @@ impl fmt::Display for Plan {
                 let stop = if aborted.is_some() { ", and stop the rollout" } else { "" };
                 write!(f, "store on MachineSet {} that {failed}{stop}", set_name(set))
             }
-            Self::AnnotateRevision(revision) => write!(f, "set revision {revision}"),
+            Self::AnnotateRevision { revision, .. } => write!(f, "set revision {revision}"),
             Self::PushDown { set, .. } => write!(f, "update MachineSet {}", set_name(set)),
-            Self::PushMachines(machines) => {
+            Self::PushMachines { machines, .. } => {
                 let names = machines.iter().map(|(machine, _)| &*machine.meta.key.name);
                 write!(f, "update {} as its template", messages::names(names))
             }

@@ -47,7 +47,7 @@ pub(super) fn report(
             }
         }
         // The deployment has another version than the status is compared with; the change requeues it.
-        (_, Outcome::DryRun) | (Plan::AnnotateRevision(_), Outcome::Executed) => {
+        (_, Outcome::DryRun) | (Plan::AnnotateRevision { .. }, Outcome::Executed) => {
             Report::quiet(ReconcileResult::Changed)
         }
         (_, Outcome::Outdated) => {
@@ -168,9 +168,9 @@ fn failed(status: &Status<'_>, failure: &Failure) -> Report {
             Plan::Claim { .. }
                 | Plan::SetRevision { .. }
                 | Plan::Guard { .. }
-                | Plan::AnnotateRevision(_)
+                | Plan::AnnotateRevision { .. }
                 | Plan::PushDown { .. }
-                | Plan::PushMachines(_)
+                | Plan::PushMachines { .. }
                 | Plan::PushDone { listed: true, .. }
                 | Plan::Preserve { .. }
                 | Plan::Mark(_)
@@ -202,12 +202,12 @@ fn events(plan: &Plan) -> Vec<EventNote> {
         | Plan::Guard { finding: Finding::Failed(_, None), .. }
         | Plan::Refuse(_)
         | Plan::SetRevision { .. }
-        | Plan::AnnotateRevision(_)
+        | Plan::AnnotateRevision { .. }
         | Plan::MarkNodes { .. }
         | Plan::Preserve { .. }
         | Plan::Mark(_)
         | Plan::Unmark(_)
-        | Plan::PushMachines(_)
+        | Plan::PushMachines { .. }
         | Plan::PushDone { .. }
         | Plan::List => Vec::new(),
         Plan::Guard { set, finding: Finding::CanaryPassed(_), .. } => {

@@ -21,7 +21,7 @@ use super::memory::{FailedClaim, MEMORY, skips_machine};
 use super::messages;
 use super::observe::child;
 use super::ordinals::Window;
-use super::plan::{Executed, Outcome, Plan};
+use super::plan::{Executed, Outcome, Plan, Reason};
 use super::snapshot::Snapshot;
 use crate::kinds::{Machine, MachineSetSpec, MachineSetState};
 use crate::owner_references::references;
@@ -39,7 +39,14 @@ pub(super) async fn act(
     let Ok(view) = &snapshot.content else { return Outcome::Nothing };
     let executor = Executor { controller, set: &snapshot.meta, plan, writer };
     let outcome = match plan {
-        Plan::NoOp(_) | Plan::Refuse(_) => Ok(Outcome::Nothing),
+        Plan::NoOp(reason) => {
+            // When a preservation ends, others may have begun or have been extended meanwhile.
+            if matches!(reason, Reason::Preserved { .. }) {
+                controller.lists.used(&snapshot.meta.uid);
+            }
+            Ok(Outcome::Nothing)
+        }
+        Plan::Refuse(_) => Ok(Outcome::Nothing),
         Plan::SetAuthority(authority) => executor.set_authority(*authority).await,
         Plan::Claim { adopt, release } => executor.claim(adopt, release).await,
         Plan::MoveWindow { to } => executor.move_window(&view.set, *to).await,
@@ -54,7 +61,7 @@ pub(super) async fn act(
 
 enum Write {
     Done(ObjectKey),
-    /// The object to create exists, or the object to change is gone.
+    /// The object to create exists, the object to change is gone, or the one to delete has changed.
     Skipped,
     DryRun,
     Failed(Failure),
@@ -179,10 +186,14 @@ impl Executor<'_> {
         Ok(Executed::of(concurrently(DELETIONS, machines.to_vec(), delete).await))
     }
 
+    /// In the version of the decision, also if the request is executed late: a user may have asked to keep it since. A
+    /// Machine that has changed is decided on again, after another list.
     async fn delete_one(&self, machine: Arc<Machine>) -> Write {
         let machines = &self.controller.machines;
-        let deleted = self.writer.delete(machines, &machine.meta, self.plan).await;
-        Write::of(&machine.meta.key, deleted)
+        match self.writer.delete_version(machines, &machine.meta, self.plan).await {
+            Err(error) if error.conflict() => Write::Skipped,
+            deleted => Write::of(&machine.meta.key, deleted),
+        }
     }
 
     /// A set that is already deleted must not adopt: garbage collection would delete the Machine.
@@ -231,7 +242,7 @@ impl Executor<'_> {
         let (cause, poll) = (&*failure.message, self.controller.settings.timings.poll);
         let mut failed = self.controller.failed_claims.lock();
         let earlier = failed.get(&machine.uid, now);
-        let claim = FailedClaim::after(earlier, machine, cause.into(), now, poll);
+        let claim = FailedClaim::after(earlier, machine.version, cause.into(), now, poll);
         failed.insert(machine.uid.clone(), claim, now, MEMORY);
     }
 

@@ -113,5 +113,5 @@ const WRITES: &[Write] = &[
         "A Machine with a controller owner is not touched; other owners stay. \
          Removed when the selector no longer matches.",
     ),
-    Write::new("delete", MACHINES, &["*"], "Precondition: uid."),
+    Write::new("delete", MACHINES, &["*"], "Preconditions: uid, resourceVersion."),
 ];

@@ -6,7 +6,6 @@ use std::time::Duration;
 use machinist_domain::backoff::Backoff;
 use machinist_domain::expiring::ExpiringMap;
 use machinist_domain::key::{Uid, Version};
-use machinist_domain::meta::Meta;
 use machinist_domain::retry::Category;
 use parking_lot::Mutex;
 
@@ -122,28 +121,26 @@ impl FailedClaim {
     /// The claim of this Machine failed, after `earlier` failures.
     pub(crate) fn after(
         earlier: Option<&Self>,
-        machine: &Meta,
+        version: Version,
         cause: Arc<str>,
         now: Duration,
         poll: Duration,
     ) -> Self {
-        let earlier = earlier.filter(|earlier| earlier.version == machine.version);
+        let earlier = earlier.filter(|earlier| earlier.version == version);
         let failures = earlier.map_or(0, |earlier| earlier.failures).saturating_add(1);
         // 2 s to 5 min.
         let backoff = Backoff { base: poll / 10, max: 15 * poll };
         let retry_at = now + backoff.delay(failures, 0.0);
-        Self { version: machine.version, cause, failures, retry_at }
+        Self { version, cause, failures, retry_at }
     }
 
-    pub(crate) fn skips(&self, machine: &Meta, now: Duration) -> bool {
-        self.version == machine.version && self.retry_at > now
+    pub(crate) fn skips(&self, version: Version, now: Duration) -> bool {
+        self.version == version && self.retry_at > now
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use machinist_domain::key::ObjectKey;
-
     use super::*;
 
     #[test]
@@ -157,20 +154,14 @@ mod tests {
 
     #[test]
     fn skips_a_machine_until_it_changes_or_the_doubling_delay_is_over() {
-        let at = |version| Meta {
-            key: ObjectKey::new("ns", "m"),
-            uid: Uid("u".into()),
-            version: Version(version),
-            deleting: false,
-        };
         let second = Duration::from_secs(1);
         let poll = 20 * second;
         let fail = |earlier: Option<&FailedClaim>, version, now| {
-            FailedClaim::after(earlier, &at(version), "forbidden".into(), now, poll)
+            FailedClaim::after(earlier, Version(version), "forbidden".into(), now, poll)
         };
         let first = fail(None, 1, second);
-        assert!(first.skips(&at(1), 2 * second) && !first.skips(&at(1), 3 * second));
-        assert!(!first.skips(&at(2), 2 * second), "it has changed");
+        assert!(first.skips(Version(1), 2 * second) && !first.skips(Version(1), 3 * second));
+        assert!(!first.skips(Version(2), 2 * second), "it has changed");
         let second_time = fail(Some(&first), 1, 3 * second);
         assert_eq!(second_time.retry_at, 7 * second);
         let often = (0..20).fold(second_time.clone(), |last, _| fail(Some(&last), 1, second));

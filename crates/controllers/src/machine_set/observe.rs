@@ -134,7 +134,7 @@ fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &E
         (found @ (Membership::Orphan | Membership::Unselected), Some(machine)) => {
             let now = controller.clock.uptime();
             let failed = controller.failed_claims.lock().get(&meta.uid, now).cloned();
-            match (failed.filter(|failed| failed.skips(meta, now)), found) {
+            match (failed.filter(|failed| failed.skips(meta.version, now)), found) {
                 (Some(failed), _) => {
                     // Candidates are sorted, so the same failure is reported each time.
                     view.claim_failure.get_or_insert(failed.cause);

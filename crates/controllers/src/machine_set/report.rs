@@ -270,7 +270,7 @@ impl ReportBuilder<'_> {
                 retry: self.next_available(),
             },
         };
-        if executed.skipped > 0 && report.retry.is_none() {
+        if executed.skipped > 0 && executed.failure.is_none() {
             report.retry = Some(Retry::Soon);
         }
         if !executed.machines.is_empty() {

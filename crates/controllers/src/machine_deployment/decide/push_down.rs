@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use machinist_api::names::{
     ANNOTATION_HOT_FIELDS, ANNOTATION_PENDING_CHANGES, ANNOTATION_PRESERVE, LABEL_TEMPLATE_HASH,
 };
@@ -24,7 +25,7 @@ use super::Desired;
 use crate::kinds::{Machine, Taint};
 
 impl Desired {
-    pub(super) fn push_down(&self, view: &View, new: usize) -> Option<Plan> {
+    pub(super) fn push_down(&self, view: &View, new: usize, now: Timestamp) -> Option<Plan> {
         let one = &view.sets[new];
         // A template that cannot be read is not ours: the hash is.
         let stored = template::parts(&one.set.state.spec.template, &self.hot).ok()?.soft;
@@ -63,7 +64,8 @@ impl Desired {
             patch["metadata"]["annotations"][ANNOTATION_PENDING_CHANGES] = json!(text);
         }
         let machines = self.behind(one, &pending).len();
-        Some(Plan::PushDown { set: Arc::clone(&one.set), patch, machines, changes })
+        let rest = self.advance(view, now).rest();
+        Some(Plan::PushDown { set: Arc::clone(&one.set), patch, machines, changes, rest })
     }
 
     pub(super) fn push_machines(&self, view: &View, new: usize, rest: Reason) -> Option<Plan> {
@@ -73,7 +75,7 @@ impl Desired {
         let (refused, behind): (Vec<_>, Vec<_>) =
             behind.into_iter().partition(|(machine, _)| view.refused.has(&machine.meta));
         if !behind.is_empty() {
-            return Some(Plan::PushMachines(behind));
+            return Some(Plan::PushMachines { machines: behind, rest });
         }
         let is_closed = one.set.state.window.as_ref().is_ok_and(|window| window.is_closed());
         let is_read = one.members.iter().all(|member| member.machine.is_some());

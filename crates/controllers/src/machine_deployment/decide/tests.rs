@@ -3,7 +3,7 @@ mod preserved;
 use machinist_domain::key::{ObjectKey, Uid};
 use serde_json::{Value, json};
 
-use super::super::samples::{deployment, member, now, set, snapshot, with_members};
+use super::super::samples::{deployment, member, now, read, set, snapshot, with_members};
 use super::super::snapshot::{SetView, Snapshot};
 use super::*;
 
@@ -149,7 +149,7 @@ fn what_needs_no_new_machine_is_copied_to_those_that_live() {
         },
     });
     sets[1].members.push(member("b-8", Some(60), &done));
-    let Plan::PushDown { set, patch, machines, changes } =
+    let Plan::PushDown { set, patch, machines, changes, .. } =
         decide(&snapshot(&edited, sets.clone()), now())
     else {
         panic!("copies it")
@@ -177,7 +177,7 @@ fn what_needs_no_new_machine_is_copied_to_those_that_live() {
     ];
     assert_eq!(paths, expected);
     sets[1].set = super::super::samples::set("b", 3, 2, &patch);
-    let Plan::PushMachines(machines) = decide(&snapshot(&edited, sets), now()) else {
+    let Plan::PushMachines { machines, .. } = decide(&snapshot(&edited, sets), now()) else {
         panic!("copies it to Machines")
     };
     let names: Vec<_> = machines.iter().map(|(machine, _)| &*machine.meta.key.name).collect();
@@ -376,4 +376,22 @@ fn percentages_are_rounded_as_in_kubernetes() {
     assert_eq!(limits_of(json!(2), json!("50%"), 3), (false, 2, 1));
     assert_eq!(limits_of(json!("0%"), json!("10%"), 3), (false, 0, 1), "rounded to nothing");
     assert_eq!(limits_of(Value::Null, Value::Null, 3), (false, 1, 0));
+}
+
+#[test]
+fn a_set_that_cannot_be_adopted_and_has_the_name_is_waited_for() {
+    let template = &read(&deployment()).spec.template;
+    let hash = super::super::template::hash_on(template, None).unwrap();
+    let named = json!({"metadata": {"name": format!("web-{hash}"), "uid": "b-uid"}});
+    let orphan = with_members(set("b", 3, 1, &named), 3, 0);
+    let mut snapshot = snapshot(&deployment(), Vec::new());
+    let view = snapshot.content.as_mut().unwrap();
+    view.orphans.push(Arc::clone(&orphan.set));
+    assert_eq!(decide(&snapshot, now()).to_string(), format!("adopt web-{hash}"));
+    let view = snapshot.content.as_mut().unwrap();
+    view.refused.objects.insert(Uid("b-uid".into()));
+    view.refused.orphans.push(orphan);
+    assert!(decide(&snapshot, now()).to_string().contains("adopted or released first"));
+    snapshot.content.as_mut().unwrap().orphans.clear();
+    assert!(decide(&snapshot, now()).to_string().starts_with("create MachineSet"));
 }

@@ -134,7 +134,7 @@ impl Observed {
             Plan::SetRevision { set, revision, .. } => {
                 Decision::SetRevision(index(set), small(*revision))
             }
-            Plan::AnnotateRevision(revision) => Decision::Annotate(small(*revision)),
+            Plan::AnnotateRevision { revision, .. } => Decision::Annotate(small(*revision)),
             Plan::Mark(machines) | Plan::Unmark(machines) => {
                 let name = machines.first().map(|machine| &machine.meta.key.name[..1]);
                 let at = NAMES.iter().position(|one| Some(*one) == name).unwrap();

@@ -98,7 +98,7 @@ impl Status<'_> {
             patch.insert("observedGeneration".to_owned(), json!(deployment.generation));
         }
         let progressing = nodes::noted(self.progressing(&counts, trouble), self.view);
-        let running = self.is_running() && !progress && !new_spec;
+        let running = self.is_running(trouble) && !progress && !new_spec;
         let (progressing, deadline) = self.within_deadline(progressing, running);
         let failure = self.failure(trouble);
         let without = match (&failure, trouble) {
@@ -170,7 +170,8 @@ impl Status<'_> {
         let revision = new.and_then(|one| one.set.state.revision).unwrap_or(0);
         let old = counts.replicas - counts.updated;
         let mut failure = None;
-        let waits = match (self.plan.rest(), new) {
+        let rest = self.rest(trouble);
+        let waits = match (rest, new) {
             (Some(Reason::Complete), Some(one)) => {
                 let name = set_name(&one.set);
                 let text = messages::complete(name, revision, counts.available);
@@ -179,6 +180,9 @@ impl Status<'_> {
             }
             (Some(Reason::SetDeleting), _) => {
                 return yes.because(REASON_SET_UPDATED, messages::SET_DELETING);
+            }
+            (Some(Reason::SetNotOwned), _) => {
+                return yes.because(REASON_SET_UPDATED, messages::SET_NOT_OWNED);
             }
             (Some(Reason::Available(count)), Some(one)) => {
                 failure = cause(one);
@@ -193,7 +197,7 @@ impl Status<'_> {
             (Some(Reason::Canary(soak)), _) => Some(messages::soaks(soak)),
             _ => None,
         };
-        let (revision, reason) = match (self.plan, self.plan.rest()) {
+        let (revision, reason) = match (self.plan, rest) {
             (Plan::Create { revision, .. }, _) => (*revision, REASON_NEW_SET_CREATED),
             (_, Some(Reason::Canary(_))) => (revision, REASON_CANARY_SOAKING),
             _ => (revision, REASON_SET_UPDATED),
@@ -205,7 +209,7 @@ impl Status<'_> {
             replicas: self.desired.replicas,
             old,
         };
-        let text = messages::rollout(numbers, waits.as_deref(), &self.why());
+        let text = messages::rollout(numbers, waits.as_deref(), &self.why(trouble));
         let condition = yes.because(reason, format!("{text}{}", self.preserved()));
         match failure.and_then(|cause| cause.reason.clone()) {
             None => condition,
@@ -235,19 +239,32 @@ impl Status<'_> {
         Some(messages::aborted(deployment, &failed, cause, old))
     }
 
+    /// Why the MachineSets are not scaled. While a change is copied to Machines, a rollout is not complete; if that is
+    /// refused, it is as if there was nothing to copy, as until the next attempt.
+    fn rest(&self, trouble: Trouble<'_>) -> Option<Reason> {
+        self.plan.rest().filter(|_| !self.copies(trouble))
+    }
+
+    fn copies(&self, trouble: Trouble<'_>) -> bool {
+        matches!(self.plan, Plan::PushDown { .. } | Plan::PushMachines { .. })
+            && !matches!(trouble, Trouble::Failure(..))
+    }
+
     /// Whether the rollout should make progress.
-    fn is_running(&self) -> bool {
-        let rest = self.plan.rest();
+    fn is_running(&self, trouble: Trouble<'_>) -> bool {
+        let rest = self.rest(trouble);
         let waits = matches!(rest, Some(Reason::Complete | Reason::Canary(_) | Reason::Aborted));
         let at_rest = waits || matches!(self.plan, Plan::Create { .. });
         !at_rest && !self.view.deployment.spec.paused
     }
 
     /// What the current template changes: on living Machines, or compared with the latest other revision.
-    fn why(&self) -> String {
+    fn why(&self, trouble: Trouble<'_>) -> String {
         match self.plan {
-            Plan::PushDown { changes, .. } => return messages::changes(changes),
-            Plan::PushMachines(_) => return String::new(),
+            Plan::PushDown { changes, .. } if self.copies(trouble) => {
+                return messages::changes(changes);
+            }
+            Plan::PushMachines { .. } if self.copies(trouble) => return String::new(),
             _ => {}
         }
         let others = self.view.sets.iter().enumerate();

@@ -1,3 +1,4 @@
+use machinist_domain::key::Uid;
 use machinist_domain::retry::Category;
 use serde_json::{Value, json};
 
@@ -149,6 +150,50 @@ fn an_earlier_refusal_is_reported_while_the_rest_goes_on() {
     };
     let refused = report(&snapshot, &plan, &Outcome::Failed(failure), now());
     assert_eq!(refused.retry, Some(Retry::Soon));
+}
+
+/// Otherwise the status changes at each attempt, and with it the deployment.
+#[test]
+fn a_refused_write_and_its_pause_have_the_same_status() {
+    let mut unnumbered = deployment();
+    unnumbered["metadata"]["annotations"] = json!({});
+    let mut patient = deployment();
+    patient["spec"]["minReadySeconds"] = json!(5);
+    let mut labelled = deployment();
+    labelled["spec"]["template"]["spec"]["metadata"]["labels"]["tier"] = json!("gold");
+    let fields = json!({"spec": {"metadata": {"labels": {"tier": null}}}}).to_string();
+    let pending = json!({
+        "metadata": {"annotations": {"machinist.dev/pending-changes": fields}},
+        "spec": {"template": labelled["spec"]["template"].clone()},
+    });
+    for (deployment, set_patch, uids, plan) in [
+        (unnumbered, json!({}), vec!["web-uid"], "set revision 2"),
+        (patient, json!({}), vec!["b-uid"], "update MachineSet b"),
+        (labelled, pending, vec!["b-0", "b-1", "b-2"], "update b-0, b-1, b-2 as its template"),
+    ] {
+        let sets = || vec![with_members(set("b", 3, 2, &set_patch), 3, 0)];
+        let mut attempt = snapshot(&deployment, sets());
+        let decided = decide(&attempt, now());
+        assert_eq!(decided.to_string(), plan);
+        let executed = report(&attempt, &decided, &Outcome::Executed, now());
+        let shown = condition(&executed, "Progressing")["reason"].clone();
+        assert_ne!(shown, "NewMachineSetAvailable", "{plan}: it is not copied to all yet");
+        let failure = Failure {
+            category: Category::Unauthorised,
+            retry: Retry::Backoff,
+            message: "no".to_owned(),
+        };
+        let refused = report(&attempt, &decided, &Outcome::Failed(failure), now());
+        assert_eq!(refused.retry, Some(Retry::Soon));
+        let text = condition(&refused, "ReplicaFailure")["message"].clone();
+        let view = attempt.content.as_mut().unwrap();
+        view.refused.objects.extend(uids.into_iter().map(|uid| Uid(uid.into())));
+        view.refused.cause = Some((EventReason::FailedUpdate, text.as_str().unwrap().into()));
+        let paused = report(&attempt, &decide(&attempt, now()), &Outcome::Nothing, now());
+        for kind in ["Progressing", "Available", "ReplicaFailure"] {
+            assert_eq!(condition(&refused, kind), condition(&paused, kind), "{plan}");
+        }
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn refused(machines: &[Arc<Machine>]) -> View {
     for machine in machines {
         let cause = format!("{}: forbidden", machine.meta.key.name).into();
         let poll = Duration::from_secs(20);
-        let failed = FailedClaim::after(None, &machine.meta, cause, now, poll);
+        let failed = FailedClaim::after(None, machine.meta.version, cause, now, poll);
         let mut claims = controller.failed_claims.lock();
         claims.insert(machine.meta.uid.clone(), failed, now, MEMORY);
         drop(claims);

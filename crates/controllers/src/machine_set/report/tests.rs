@@ -254,10 +254,17 @@ fn reports_a_failed_claim_until_it_is_over_and_applies_the_rest_of_the_spec() {
 #[test]
 fn requeues_soon_after_name_collisions_and_outdated_plans() {
     let executed = Executed { skipped: 1, ..Executed::default() };
-    for outcome in [Outcome::Executed(executed), Outcome::Outdated] {
+    for outcome in [Outcome::Executed(executed.clone()), Outcome::Outdated] {
         let done = (Plan::Create(Vec::new()), outcome);
         assert_eq!(run(&settled(), members(3), &done).retry, Some(Retry::Soon));
     }
+    // Another Machine becomes available later.
+    let mut patient = settled();
+    patient["spec"]["minReadySeconds"] = json!(600);
+    let mut ready = members(1);
+    ready[0].seen.as_mut().unwrap().ready = Some(Some(ago(60)));
+    let changed = (Plan::Delete(Vec::new()), Outcome::Executed(executed));
+    assert_eq!(run(&patient, ready, &changed).retry, Some(Retry::Soon));
 }
 
 #[test]

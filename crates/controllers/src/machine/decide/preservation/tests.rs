@@ -200,6 +200,33 @@ fn a_failed_machine_stays_failed_until_its_node_is_ready_and_the_end_stays_as_lo
     }
 }
 
+/// It may be that Node which requests it.
+#[test]
+fn ends_without_a_readable_node_only_by_the_machine_or_in_time() {
+    let ends = "keep the Machine for debugging no longer";
+    let settled = "update status: instance i-1 is running";
+    let unlinked = json!({"status": {"nodeRef": null}});
+    for (preserve, until, linked, expected) in [
+        (Value::Null, LATER, true, settled),
+        (Value::Null, OVER, true, settled),
+        (Value::Null, LATER, false, ends),
+        (json!("false"), LATER, true, ends),
+        (json!("now"), LATER, true, settled),
+    ] {
+        let annotations =
+            json!({"machinist.dev/preserve": preserve, "machinist.dev/preserved-until": until});
+        let mut view = view(&annotations, "Running", None);
+        if !linked {
+            let metadata = json!({"metadata": {"annotations": annotations}});
+            let machine = object(&all(&[recorded(), metadata, unlinked.clone()]));
+            view = View { observed: view.observed.clone(), ..view_of(&machine) };
+        }
+        let is_kept = matches!(view.preservation(now()), Standing::Kept { .. });
+        assert_eq!(is_kept, expected == settled && until == LATER, "{preserve} {until} {linked}");
+        assert_eq!(plan(view), expected, "{preserve} {until} {linked}");
+    }
+}
+
 #[test]
 fn a_deletion_and_another_machine_api_win() {
     let annotations =

@@ -63,7 +63,7 @@ fn pushed(new: &Value, before: Vec<SetView>) -> Vec<SetView> {
 }
 
 fn machines(plan: Plan) -> Vec<(String, Value)> {
-    let Plan::PushMachines(machines) = plan else { panic!("{plan}") };
+    let Plan::PushMachines { machines, .. } = plan else { panic!("{plan}") };
     let name = |machine: &Machine| machine.meta.key.name.to_string();
     machines.into_iter().map(|(machine, patch)| (name(&machine), patch)).collect()
 }

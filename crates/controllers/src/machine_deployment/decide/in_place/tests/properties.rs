@@ -94,7 +94,7 @@ impl World {
                 set_name(&set),
                 &json!({"machinedeployment.clusters.x-k8s.io/revision": revision.to_string()}),
             ),
-            Plan::AnnotateRevision(revision) => {
+            Plan::AnnotateRevision { revision, .. } => {
                 let name = "machinedeployment.clusters.x-k8s.io/revision";
                 self.deployment["metadata"]["annotations"][name] = json!(revision.to_string());
             }
