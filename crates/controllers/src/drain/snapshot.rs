@@ -97,9 +97,10 @@ impl Subject {
     }
 
     /// For an update in place, which is not a deletion: hooks and the annotation that forces it do not apply, and the
-    /// step is in another condition.
+    /// step is in another condition. That is never True because of a drain: then it is of an earlier update.
     pub(crate) fn in_place(machine: &Machine, found: Option<&Node>) -> Self {
         let stored = machine.condition(CONDITION_IN_PLACE_UPDATE).and_then(StoredStep::of);
+        let stored = stored.filter(|stored| !stored.step.is_done());
         Self { hooks: Box::default(), forced: false, stored, ..Self::of(machine, found) }
     }
 

@@ -34,19 +34,41 @@ const LIMIT: Duration = Duration::from_mins(20);
 /// One step, with one write.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Mark the Node: it is drained for an update to this MachineSet.
-    Begin(String),
+    /// Mark the Node: it is drained for an update to this MachineSet, and the time of its drain begins now.
+    Begin {
+        target: String,
+        drain: Earlier,
+    },
     Drain(drain::Plan),
     /// Admit the agent.
     Offer,
     /// Copy the result of the agent to the Machine.
     Take(UpdateResult),
-    /// Remove a result from the Node that the Machine has: without it there, the update is tried again.
-    Forget,
     /// Remove our marks from the Node. Whether the drain has cordoned it.
     Restore {
         uncordon: bool,
     },
+}
+
+/// What happens to the mark of an earlier drain of the Node, whose time limit may be over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Earlier {
+    None,
+    /// The Node is cordoned: the mark says whether by us, and gets another time.
+    Renewed(Mark),
+    /// The Node is schedulable.
+    Removed,
+}
+
+impl Earlier {
+    fn of(node: Option<&Node>, now: Timestamp) -> Self {
+        let Some(node) = node else { return Self::None };
+        match Mark::of(node) {
+            Some(mark) if node.unschedulable => Self::Renewed(Mark { started: now, ..mark }),
+            _ if node.annotations.contains(ANNOTATION_DRAIN) => Self::Removed,
+            _ => Self::None,
+        }
+    }
 }
 
 impl Step {
@@ -58,12 +80,22 @@ impl Step {
             json!({"metadata": metadata})
         };
         Some(match self {
-            Self::Begin(target) => metadata(
-                json!({LABEL_IN_PLACE: IN_PLACE_DRAINING, LABEL_IN_PLACE_RESULT: null}),
-                json!({ANNOTATION_IN_PLACE_TARGET: target}),
-            ),
+            Self::Begin { target, drain } => {
+                let mut patch = metadata(
+                    json!({LABEL_IN_PLACE: IN_PLACE_DRAINING, LABEL_IN_PLACE_RESULT: null}),
+                    json!({ANNOTATION_IN_PLACE_TARGET: target}),
+                );
+                let annotations = &mut patch["metadata"]["annotations"];
+                match drain {
+                    Earlier::None => {}
+                    Earlier::Renewed(mark) => {
+                        annotations[ANNOTATION_DRAIN] = json!(mark.to_string())
+                    }
+                    Earlier::Removed => annotations[ANNOTATION_DRAIN] = Value::Null,
+                }
+                patch
+            }
             Self::Offer => labels(json!({LABEL_IN_PLACE: IN_PLACE_READY})),
-            Self::Forget => labels(json!({LABEL_IN_PLACE_RESULT: null})),
             Self::Restore { uncordon } => {
                 let mut patch = metadata(
                     json!({LABEL_IN_PLACE: null, LABEL_IN_PLACE_RESULT: null}),
@@ -82,13 +114,14 @@ impl Step {
 impl std::fmt::Display for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Begin(target) => write!(f, "mark the Node for an update in place to {target}"),
+            Self::Begin { target, .. } => {
+                write!(f, "mark the Node for an update in place to {target}")
+            }
             Self::Drain(plan) => write!(f, "update in place: {plan}"),
             Self::Offer => f.write_str("admit the agent that updates the Node in place"),
             Self::Take(result) => {
                 write!(f, "store the result of the update in place: {}", result.as_str())
             }
-            Self::Forget => f.write_str("remove the result of the update in place from the Node"),
             Self::Restore { uncordon: true } => {
                 f.write_str("uncordon the Node after the update in place")
             }
@@ -160,20 +193,17 @@ pub(super) fn decide(view: &View, now: Timestamp) -> Option<Step> {
             let uncordon = node.unschedulable && Mark::of(node).is_some_and(|mark| mark.cordoned);
             Some(Step::Restore { uncordon })
         }
-        Stage::Unmarked(target) => Some(Step::Begin(target.to_owned())),
+        Stage::Unmarked(target) => {
+            Some(Step::Begin { target: target.to_owned(), drain: Earlier::of(node, now) })
+        }
         Stage::Draining => {
             let plan = drain::decide(view.drain.as_deref()?, now);
             plan.has_effects().then_some(Step::Drain(plan))
         }
         Stage::Ready => Some(Step::Offer),
         Stage::Reported(result) => Some(Step::Take(result)),
-        Stage::Done(UpdateResult::Failed) => {
-            node.and_then(|node| UpdateResult::of(&node.labels)).map(|_| Step::Forget)
-        }
-        Stage::WithoutNode
-        | Stage::Lost
-        | Stage::Updating
-        | Stage::Done(UpdateResult::Successful) => None,
+        // The result stays on the Node, so that the agent does not take it for another offer.
+        Stage::WithoutNode | Stage::Lost | Stage::Updating | Stage::Done(_) => None,
     }
 }
 

@@ -216,7 +216,7 @@ impl Desired {
     fn advance(&self, view: &View, now: Timestamp) -> Plan {
         match self.in_place {
             Some(orchestration) => self.update_in_place(orchestration, view, now),
-            None => in_place::abandon(view).unwrap_or_else(|| self.scale(view, now)),
+            None => in_place::finish(view).unwrap_or_else(|| self.scale(view, now)),
         }
     }
 

@@ -165,6 +165,8 @@ fn shortened(message: &str) -> String {
 
 pub(super) const CORRECT_TEMPLATE: &str = "correct spec.template, or put the earlier one back";
 pub(super) const WAITS_GONE: &str = "waiting until deleted Machines are gone";
+pub(super) const WAITS_MOVE: &str = "waiting to move a Machine to another MachineSet: the Machine that the annotation \
+     machinist.dev/hold of a MachineSet names cannot be decoded, or the MachineSet cannot be written";
 pub(super) const PAUSED: &str = "The rollout is paused; set spec.paused to false to go on";
 pub(super) const NODE_UNCHANGED: &str =
     "the API server accepted the change and stored nothing; a webhook may have removed it";
@@ -353,6 +355,7 @@ mod tests {
             (NORMAL, EventReason::Update.as_str(), moved("web-kq7x-0", set)),
             (progress, REASON_SET_UPDATED, rollout(counts, None, &many)),
             (progress, REASON_SET_UPDATED, rollout(counts, Some(WAITS_GONE), &one)),
+            (progress, REASON_SET_UPDATED, rollout(counts, Some(WAITS_MOVE), &one)),
             (
                 progress,
                 REASON_SET_UPDATED,

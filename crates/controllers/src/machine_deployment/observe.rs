@@ -18,7 +18,8 @@ use super::hot_fields::HotFields;
 use super::memory::version_tried;
 use super::snapshot::{Member, Missing, NodesView, Refused, SetView, Snapshot, View};
 use super::template;
-use crate::kinds::{MachineDeployment, MachineSet};
+use crate::kinds::{Machine, MachineDeployment, MachineSet};
+use crate::machine_set::hold::Hold;
 use crate::machine_set::ordinals;
 use crate::owner_references::{orphans_of, owner_of};
 use crate::preservation;
@@ -50,6 +51,11 @@ async fn view(
     sets.certain_among(keys.iter()).await?;
     keys.sort();
     keys.dedup();
+    // All of them before the first set is read: a Machine that was moved must not be missing in both sets.
+    for set in keys.iter().filter_map(|key| sets.get(key)) {
+        let machines = controller.machines_by_owner.get(&set.meta().uid.0);
+        controller.machines.certain_among(machines.iter()).await?;
+    }
     let mut view = View {
         deployment: Arc::clone(deployment),
         sets: Vec::new(),
@@ -89,6 +95,7 @@ async fn view(
         }
     }
     view.sets.sort_by_key(|one| (one.set.state.created, one.set.meta.key.clone()));
+    missing_in_both(|key| controller.machines.get(key), &mut view.sets);
     view.nodes = nodes::view(controller, meta, &view.sets).await?;
     view.drained = drained(controller, &view.sets);
     view.refused = refused(controller, meta, &view).await?;
@@ -97,6 +104,34 @@ async fn view(
     view.doubtful = controller.lists.is_doubtful(&meta.uid, now);
     view.listed = controller.lists.is_listed(&meta.uid, view.fingerprint, now);
     Ok(view)
+}
+
+/// A Machine that is moved while the sets are read, one after the other, may be in neither. It is in the cache then,
+/// and counts as one whose state is not known.
+fn missing_in_both(get: impl Fn(&ObjectKey) -> Option<Entry<Machine>>, sets: &mut [SetView]) {
+    let known = |sets: &[SetView], key: &ObjectKey| {
+        sets.iter().flat_map(|one| &one.members).any(|member| member.key == *key)
+    };
+    for at in 0..sets.len() {
+        let set = &sets[at].set;
+        let Some(hold) = Hold::of(&set.state) else { continue };
+        let key = ObjectKey::new(Arc::clone(&set.meta.key.namespace), hold.machine);
+        let Some(entry) = get(&key) else { continue };
+        let is_it = entry.meta().uid == hold.uid && !entry.meta().deleting;
+        let owner = owner_of(&entry);
+        let owned =
+            |one: &SetView| owner.as_ref().is_some_and(|owner| *owner.uid == *one.set.meta.uid.0);
+        if is_it && sets.iter().any(owned) && !known(sets, &key) {
+            let member = Member {
+                key,
+                machine: None,
+                ready: None,
+                unready_since: None,
+                preserve_on_node: None,
+            };
+            sets[at].members.push(member);
+        }
+    }
 }
 
 /// What was refused, unless it has changed since or is to be tried again.
@@ -220,4 +255,41 @@ fn overlap(
     });
     found.sort();
     found.into_iter().next()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::samples::{member, set, with_members};
+    use super::*;
+
+    #[test]
+    fn a_machine_that_is_moved_while_the_sets_are_read_counts_in_one_of_them() {
+        let hold = json!({"metadata": {"annotations": {"machinist.dev/hold": "v1 out m m b"}}});
+        let sets = || {
+            let of = |kind, hold| with_members(set(kind, 1, 1, hold), 0, 0);
+            vec![of("a", &hold), of("b", &json!({}))]
+        };
+        let machine = |owner: &str, metadata: serde_json::Value| {
+            let owner = json!([{"apiVersion": "machine.openshift.io/v1beta1",
+                "kind": "MachineSet", "name": "x", "uid": owner, "controller": true}]);
+            let mut patch = json!({"metadata": {"ownerReferences": owner}});
+            super::super::samples::merge(&mut patch, &json!({"metadata": metadata}));
+            member("m", None, &patch).machine
+        };
+        for (cached, expected) in [
+            (machine("b-uid", json!({})), 1),
+            (machine("a-uid", json!({})), 1),
+            (machine("other", json!({})), 0),
+            (machine("b-uid", json!({"uid": "again"})), 0),
+            (machine("b-uid", json!({"deletionTimestamp": "2026-06-01T10:00:00Z"})), 0),
+            (None, 0),
+        ] {
+            let mut sets = sets();
+            missing_in_both(|_| cached.clone().map(Entry::Known), &mut sets);
+            assert_eq!((sets[0].members.len(), sets[1].members.len()), (expected, 0), "{cached:?}");
+            assert!(sets[0].members.iter().all(|one| one.machine.is_none()));
+        }
+    }
 }

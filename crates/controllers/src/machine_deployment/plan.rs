@@ -143,6 +143,8 @@ pub enum Reason {
     Aborted,
     /// Machines are updated in place.
     InPlace(Progress),
+    /// A Machine is moved between two sets, and it or a set cannot be read or written.
+    Moving,
     /// Garbage collection deletes its MachineSets.
     Deleting,
     /// The set of the current template is being deleted; another one gets its name afterwards.
@@ -187,6 +189,7 @@ impl fmt::Display for Plan {
             Self::NoOp(Reason::InPlace(progress)) => {
                 write!(f, "no-op: {}", messages::waits_in_place(*progress))
             }
+            Self::NoOp(Reason::Moving) => write!(f, "no-op: {}", messages::WAITS_MOVE),
             Self::NoOp(Reason::Deleting) => f.write_str("no-op: being deleted"),
             Self::NoOp(Reason::SetDeleting) => {
                 f.write_str("no-op: waiting for the MachineSet of the same name to be gone")

@@ -20,6 +20,8 @@ use crate::machine_set::memory::skips_machine;
 
 /// Added to the time of availability, because a Machine is available only *after* `minReadySeconds`.
 const A_MOMENT: SignedDuration = SignedDuration::from_millis(1);
+/// How often the cache is asked again where a Machine is that is being moved.
+const MOVE_POLL: Duration = Duration::from_secs(5);
 
 pub(super) fn report(
     snapshot: &Snapshot,
@@ -147,7 +149,8 @@ fn executed(
                 _ => {
                     let (late, nodes) = (late(view), nodes::again(view));
                     let (next, refused) = (next_available(view, now), view.refused.retry);
-                    let again = [next, deadline, late, nodes, guard, refused];
+                    let moving = matches!(plan, Plan::NoOp(Reason::Moving)).then_some(MOVE_POLL);
+                    let again = [next, deadline, late, nodes, guard, refused, moving];
                     again.into_iter().flatten().min()
                 }
             };
@@ -175,6 +178,7 @@ fn failed(status: &Status<'_>, failure: &Failure) -> Report {
                 | Plan::Preserve { .. }
                 | Plan::Mark(_)
                 | Plan::Unmark(_)
+                | Plan::InPlace(_)
         );
     // The object is skipped for a while. Otherwise: a right that is granted changes no object.
     let retry = if is_skipped { Retry::Soon } else { failure.retry.or_backoff() };

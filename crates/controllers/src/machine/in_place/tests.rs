@@ -126,6 +126,10 @@ impl World {
         self.node.pointer("/metadata/labels/machinist.dev~1in-place-update")?.as_str()
     }
 
+    fn result(&self) -> Option<&str> {
+        self.node.pointer("/metadata/labels/machinist.dev~1in-place-update-result")?.as_str()
+    }
+
     fn is_cordoned(&self) -> bool {
         self.node["spec"]["unschedulable"] == true
     }
@@ -186,12 +190,9 @@ fn a_failed_update_is_tried_again_without_its_result_or_with_another_target() {
         merge(&mut world.machine, &selected("b"));
         world.settle();
         merge(&mut world.node, &result("failed"));
-        let expected = [
-            "store the result of the update in place: failed",
-            "remove the result of the update in place from the Node",
-        ];
-        assert_eq!(world.settle(), expected);
+        assert_eq!(world.settle(), ["store the result of the update in place: failed"]);
         assert_eq!(world.condition(), "False/Failed");
+        assert_eq!(world.result(), Some("failed"), "to the agent it is no other offer");
         assert!(world.is_cordoned());
         merge(
             &mut world.machine,
@@ -201,8 +202,41 @@ fn a_failed_update_is_tried_again_without_its_result_or_with_another_target() {
         let done = world.settle();
         assert!(done[0].starts_with("mark the Node for an update in place to"), "{done:?}");
         assert_eq!(world.condition(), "False/ReadyForUpdate");
-        assert_eq!(world.mark(), Some("ready-for-update"));
+        assert_eq!((world.mark(), world.result()), (Some("ready-for-update"), None));
     }
+}
+
+#[test]
+fn the_time_of_a_drain_begins_with_its_update_and_the_cordon_is_still_ours() {
+    for uncordoned in [false, true] {
+        let mut world = World::new(false);
+        merge(&mut world.machine, &selected("b"));
+        world.settle();
+        merge(&mut world.node, &result("failed"));
+        world.settle();
+        world.at += Duration::from_hours(9);
+        if uncordoned {
+            merge(&mut world.node, &json!({"spec": {"unschedulable": false}}));
+        }
+        merge(&mut world.machine, &unmarked());
+        merge(&mut world.machine, &selected("c"));
+        world.settle();
+        let mark = world.node["metadata"]["annotations"]["machinist.dev/drain"].as_str().unwrap();
+        let expected = Mark { started: world.at, cordoned: true };
+        assert_eq!(Mark::read(mark), Some(expected), "{uncordoned}");
+    }
+}
+
+#[test]
+fn a_condition_of_an_earlier_update_is_not_taken_for_a_drain() {
+    let mut world = World::new(false);
+    let condition = json!({"type": "InPlaceUpdate", "status": "True", "reason": "Successful"});
+    merge(&mut world.machine, &json!({"status": {"conditions": [condition]}}));
+    merge(&mut world.machine, &selected("c"));
+    // The status that the first step has is lost.
+    world.node["metadata"]["labels"] = json!({"machinist.dev/in-place-update": "draining"});
+    world.node["metadata"]["annotations"] = json!({"machinist.dev/in-place-update-target": "c"});
+    assert_eq!(world.reconcile().0, "update in place: drain: Cordoning, cordon the node");
 }
 
 #[test]

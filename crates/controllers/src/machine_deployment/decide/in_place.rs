@@ -18,7 +18,8 @@ use super::super::in_place::{Mark, Progress, Step};
 use super::super::plan::{Plan, Reason, set_name};
 use super::super::snapshot::{Member, SetView, View};
 use super::super::template::{self, Change};
-use super::{Desired, Limit, is_available};
+use super::scaling::{Numbers, Role};
+use super::{Desired, Limit, is_available, numbers};
 use crate::in_place::{self as marks, UpdateResult};
 use crate::kinds::{Machine, MachineDeploymentSpec, MachineSet};
 use crate::preservation;
@@ -86,9 +87,11 @@ fn instance_part(mut recipe: Value, fields: &[&str]) -> Value {
     recipe
 }
 
-/// With another strategy no Machine is updated in place any more, unless the agent may be at work on it.
-pub(super) fn abandon(view: &View) -> Option<Plan> {
-    mark(view, |_, machine| (!is_bound(machine)).then_some(Mark::Removed))
+/// With another strategy no Machine is updated in place any more, unless the agent may be at work on it. Those that are
+/// updated are moved all the same: that puts their Nodes back into service.
+pub(super) fn finish(view: &View) -> Option<Plan> {
+    let abandon = || mark(view, |_, machine| (!is_bound(machine)).then_some(Mark::Removed));
+    moves::begin(view).or_else(abandon)
 }
 
 /// Whether the agent may be at work on it, or has been successful.
@@ -103,12 +106,18 @@ fn is_bound(machine: &Machine) -> bool {
 fn mark(view: &View, wanted: impl Fn(&SetView, &Machine) -> Option<Mark>) -> Option<Plan> {
     let mut changed = Vec::new();
     for one in view.sets.iter().filter(|one| !one.set.meta.deleting) {
-        for machine in one.members.iter().filter_map(|member| member.machine.as_ref()) {
+        for machine in writable(view, one) {
             let mark = wanted(one, machine).filter(|mark| !has(machine, mark));
             changed.extend(mark.map(|mark| (Arc::clone(machine), mark)));
         }
     }
     (!changed.is_empty()).then_some(Plan::InPlace(Step::Mark(changed)))
+}
+
+/// Those that can be decoded, and whose last write was not refused.
+fn writable<'a>(view: &'a View, one: &'a SetView) -> impl Iterator<Item = &'a Arc<Machine>> {
+    let known = one.members.iter().filter_map(|member| member.machine.as_ref());
+    known.filter(|machine| !view.refused.has(&machine.meta))
 }
 
 /// Whether it has this mark, and no result.
@@ -164,7 +173,9 @@ impl Desired {
         Plan::NoOp(rest)
     }
 
-    /// Those that are not available cost nothing; then those that a user has selected.
+    /// Those that are not available first, because they cost nothing; then those that a user has selected. In all, as
+    /// many as may be unavailable, without those that are being updated and those that are not available in the new
+    /// set: whatever the state of the others is, an update that breaks Machines ends there.
     fn admit(
         &self,
         orchestration: Orchestration,
@@ -173,16 +184,25 @@ impl Desired {
         now: Timestamp,
     ) -> Vec<Arc<Machine>> {
         let members = || view.sets.iter().flat_map(|one| &one.members);
-        let available = |member: &&Member| !member.is_marked() && is_available(member, view, now);
         let minimum = self.replicas - self.unavailable.min(self.replicas);
-        let mut spare = members().filter(available).count().saturating_sub(minimum);
-        let updating = || members().filter(|member| is_updating(member)).count();
+        let of = |one| numbers(one, view, Role::Members, now).numbers;
+        let sets: Vec<_> = view.sets.iter().map(of).collect();
+        let sure = |numbers: &Numbers| numbers.sure(numbers.desired);
+        let mut spare = sets.iter().map(sure).sum::<usize>().saturating_sub(minimum);
+        let updating = members().filter(|member| is_updating(member)).count();
+        let out = |(_, machine): &(&Member, &Arc<Machine>)| marks::is_unavailable(machine);
+        let out = old_members(view, new).filter(out).count()
+            + sets[new].desired.max(sets[new].members).saturating_sub(sure(&sets[new]));
+        let wanted: usize = sets.iter().filter(|set| !set.deleting).map(|set| set.desired).sum();
+        let slots = wanted.saturating_sub(minimum + out);
         // With a surge, new Machines take the place of the last old ones.
-        let mut room = self.replicas.saturating_sub(view.sets[new].members.len() + updating());
+        let room = self.replicas.saturating_sub(view.sets[new].members.len() + updating);
+        let mut room = room.min(slots);
         let mut waiting: Vec<_> = old_members(view, new)
             .filter(|(member, machine)| {
                 let selected = marks::is_selected(machine);
                 let picked = selected || orchestration == Orchestration::Auto;
+                let picked = picked && !view.refused.has(&machine.meta);
                 picked && !is_updating(member) && can_be_updated(machine, now)
             })
             .map(|(member, machine)| {

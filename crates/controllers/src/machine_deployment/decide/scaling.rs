@@ -108,7 +108,7 @@ impl Numbers {
     }
 
     /// How many available Machines are left in the worst case once the set has `desired` Machines.
-    fn sure(&self, desired: usize) -> usize {
+    pub(super) fn sure(&self, desired: usize) -> usize {
         if self.deleting {
             return 0;
         }

@@ -190,6 +190,7 @@ impl Status<'_> {
                 Some(waits(set_name(&one.set), count, old, text))
             }
             (Some(Reason::InPlace(progress)), _) => Some(messages::waits_in_place(progress)),
+            (Some(Reason::Moving), _) => Some(messages::WAITS_MOVE.to_owned()),
             (Some(Reason::Gone), _) => Some(match &self.view.drained {
                 None => messages::WAITS_GONE.to_owned(),
                 Some(machine) => messages::waits_drained(machine),

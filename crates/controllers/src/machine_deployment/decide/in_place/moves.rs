@@ -10,11 +10,11 @@
 use std::sync::Arc;
 
 use super::super::super::in_place::{Mark, Step};
-use super::super::super::plan::{Plan, set_name};
+use super::super::super::plan::{Plan, Reason, set_name};
 use super::super::super::snapshot::{SetView, View};
-use super::mark;
+use super::{mark, writable};
 use crate::in_place::{self as marks, UpdateResult};
-use crate::kinds::Machine;
+use crate::kinds::{Machine, MachineSet};
 use crate::machine_set::hold::{Hold, Side};
 
 /// Where the Machine of a hold is.
@@ -27,6 +27,8 @@ enum Place<'a> {
     There,
     /// It is being deleted, or gone.
     Leaving,
+    /// It is there, but its state is not known.
+    Unknown,
 }
 
 /// Begins the next move.
@@ -34,7 +36,7 @@ pub(super) fn begin(view: &View) -> Option<Plan> {
     let updated =
         |machine: &Machine| UpdateResult::of(&machine.labels) == Some(UpdateResult::Successful);
     for one in view.sets.iter().filter(|one| !one.set.meta.deleting) {
-        for machine in one.members.iter().filter_map(|member| member.machine.as_ref()) {
+        for machine in writable(view, one) {
             let Some(target) = marks::target(machine).filter(|_| updated(machine)) else {
                 continue;
             };
@@ -46,7 +48,8 @@ pub(super) fn begin(view: &View) -> Option<Plan> {
                     (machine.meta.uid == *uid).then_some(Mark::Removed)
                 });
             };
-            if is_settled(one) && is_closed(to) {
+            let refused = view.refused.has(&one.set.meta) || view.refused.has(&to.set.meta);
+            if is_settled(one) && is_closed(to) && !refused {
                 return Some(hold(one, Side::Out, machine, to));
             }
         }
@@ -56,6 +59,17 @@ pub(super) fn begin(view: &View) -> Option<Plan> {
 
 /// The next step of a move that has begun.
 pub(in crate::machine_deployment::decide) fn unfinished(view: &View) -> Option<Plan> {
+    let plan = next(view)?;
+    let is_refused = |set: &Arc<MachineSet>| view.refused.has(&set.meta);
+    Some(match &plan {
+        // Nothing else is possible until the set can be written.
+        Plan::InPlace(Step::Release { set, .. }) if is_refused(set) => Plan::NoOp(Reason::Moving),
+        _ => plan,
+    })
+}
+
+/// A Machine or set whose write was refused ends a move that has not been executed: both sets are released as they are.
+fn next(view: &View) -> Option<Plan> {
     let held = |one: &SetView| {
         if one.set.meta.deleting { None } else { Hold::of(&one.set.state) }
     };
@@ -66,11 +80,12 @@ pub(in crate::machine_deployment::decide) fn unfinished(view: &View) -> Option<P
         let to = set(view, &out.peer);
         let peer = all.iter().find(|(_, hold)| is_in(hold, out)).map(|(one, _)| *one);
         return match (place(view, from, out), peer, to) {
-            (Place::Here(machine), Some(to), _) => {
+            (Place::Unknown, ..) => Some(Plan::NoOp(Reason::Moving)),
+            (Place::Here(machine), Some(to), _) if !view.refused.has(&machine.meta) => {
                 let (from, to) = (Arc::clone(&from.set), Arc::clone(&to.set));
                 Some(Plan::InPlace(Step::Move { machine: Arc::clone(machine), from, to }))
             }
-            (Place::Here(machine), None, Some(to)) if is_closed(to) => {
+            (Place::Here(machine), None, Some(to)) if may_begin(view, machine, to) => {
                 Some(hold(to, Side::In, machine, from))
             }
             (Place::There, Some(to), _) => Some(release(to, 1)),
@@ -81,9 +96,22 @@ pub(in crate::machine_deployment::decide) fn unfinished(view: &View) -> Option<P
     }
     // Only an edit by a user leads here.
     all.iter().find(|(_, hold)| hold.side == Side::In).map(|(to, hold)| {
+        if is_unknown(to, hold) {
+            return Plan::NoOp(Reason::Moving);
+        }
         let has = to.members.iter().any(|member| is_it(member.machine.as_deref(), hold));
         release(to, i64::from(has))
     })
+}
+
+fn may_begin(view: &View, machine: &Machine, to: &SetView) -> bool {
+    is_closed(to) && !view.refused.has(&machine.meta) && !view.refused.has(&to.set.meta)
+}
+
+/// Whether a Machine with this name is in the set and cannot be decoded.
+fn is_unknown(one: &SetView, hold: &Hold) -> bool {
+    let mut unknown = one.members.iter().filter(|member| member.machine.is_none());
+    unknown.any(|member| *member.key.name == *hold.machine)
 }
 
 fn is_it(machine: Option<&Machine>, hold: &Hold) -> bool {
@@ -98,9 +126,15 @@ fn place<'a>(view: &'a View, from: &'a SetView, hold: &Hold) -> Place<'a> {
         let stands = updated && marks::target(machine) == Some(&hold.peer);
         return if stands { Place::Here(machine) } else { Place::Stays };
     }
-    let there = set(view, &hold.peer)
-        .is_some_and(|to| to.members.iter().any(|member| is_it(member.machine.as_deref(), hold)));
-    if there { Place::There } else { Place::Leaving }
+    let to = set(view, &hold.peer);
+    let has = |to: &SetView| to.members.iter().any(|one| is_it(one.machine.as_deref(), hold));
+    if to.is_some_and(has) {
+        Place::There
+    } else if is_unknown(from, hold) || to.is_some_and(|to| is_unknown(to, hold)) {
+        Place::Unknown
+    } else {
+        Place::Leaving
+    }
 }
 
 fn set<'a>(view: &'a View, name: &str) -> Option<&'a SetView> {
@@ -113,10 +147,11 @@ fn is_closed(one: &SetView) -> bool {
     one.set.state.window.as_ref().is_ok_and(|window| window.is_closed())
 }
 
-/// Whether the set has as many Machines as it wants, so it does not delete one at this moment.
+/// Whether the set has no more Machines than it wants, so it does not delete one at this moment. It may have fewer: one
+/// whose rollout was aborted creates none.
 fn is_settled(one: &SetView) -> bool {
     let wanted = one.set.state.spec.replicas.and_then(|size| usize::try_from(size).ok());
-    is_closed(one) && wanted == Some(one.members.len())
+    is_closed(one) && wanted.is_some_and(|wanted| one.members.len() <= wanted)
 }
 
 fn hold(one: &SetView, side: Side, machine: &Machine, peer: &SetView) -> Plan {

@@ -3,7 +3,7 @@ mod properties;
 use serde_json::{Value, json};
 
 use super::super::super::samples::{deployment, member, merge, now, set, snapshot};
-use super::super::super::snapshot::SetView;
+use super::super::super::snapshot::{LateSizes, SetView};
 use super::super::decide;
 use super::*;
 
@@ -68,10 +68,18 @@ fn machines_of_another_template_are_candidates_and_then_selected_within_the_limi
     let busy = three([updating("b", "EvictionBlocked"), candidate(), candidate()]);
     let waits = "no-op: 1 Machine being updated in place, 2 Machines waiting";
     assert_eq!(plan(&auto, busy, Vec::new()), waits);
-    // One that is not available costs nothing.
+    // Those that are not available are selected first, within the limit.
     let mut broken = all();
     broken[2].ready = None;
     assert_eq!(plan(&auto, broken, Vec::new()), "update in place: select m2");
+    let mut broken = all();
+    broken.iter_mut().for_each(|one| one.ready = None);
+    assert_eq!(plan(&auto, broken.clone(), Vec::new()), "update in place: select m0");
+    broken.pop();
+    let mut updated = marked("m2", json!({}));
+    updated.ready = None;
+    let waits = "no-op: 2 Machines waiting";
+    assert_eq!(plan(&auto, broken, vec![updated]), waits, "the update may have broken it");
     // After the move its Node is cordoned until the condition is gone.
     let moved = json!({"status": updating("b", "ReadyForUpdate")["status"]});
     let rest = || vec![marked("m0", candidate()), marked("m1", candidate())];
@@ -138,6 +146,11 @@ fn with_another_strategy_marks_are_removed() {
     rolling["spec"]["strategy"] = json!({"type": "RollingUpdate"});
     let all = three([candidate(), updating("b", "Evicting"), updating("b", "ReadyForUpdate")]);
     assert_eq!(plan(&rolling, all, Vec::new()), "update in place: remove the marks of m0, m1");
+    // One that is updated is moved: its Node is put back into service then.
+    let updated = with_result(updating("a", "ReadyForUpdate"), "successful");
+    let (of_a, of_b) = (three([json!({}), json!({}), json!({})]).split_off(1), updated);
+    let text = plan(&rolling, of_a, vec![marked("m0", of_b)]);
+    assert_eq!(text, "hold MachineSet b while m0 is moved");
 }
 
 #[test]
@@ -174,6 +187,15 @@ fn a_surge_creates_machines_of_the_new_template_and_then_deletes_old_ones() {
 
 /// The sets with holds; `m0` is in the set with this name.
 fn held(at: &str, holds: [Option<&str>; 2], machine: Value) -> String {
+    held_with(at, holds, machine, |_| {})
+}
+
+fn held_with(
+    at: &str,
+    holds: [Option<&str>; 2],
+    machine: Value,
+    change: impl Fn(&mut View),
+) -> String {
     let hold = |text: Option<&str>| match text {
         None => json!({}),
         Some(side) => {
@@ -200,7 +222,79 @@ fn held(at: &str, holds: [Option<&str>; 2], machine: Value) -> String {
         one("a", 1, 2, hold(holds[0]), members("a", "x")),
         one("b", 2, 1, hold(holds[1]), members("b", "y")),
     ];
-    decide(&snapshot(&strategy(&json!({})), sets), now()).to_string()
+    let mut snapshot = snapshot(&strategy(&json!({})), sets);
+    snapshot.content.iter_mut().for_each(change);
+    decide(&snapshot, now()).to_string()
+}
+
+#[test]
+fn a_move_of_what_cannot_be_written_is_given_up_and_holds_no_set() {
+    let updated = || with_result(updating("b", "ReadyForUpdate"), "successful");
+    let (out, both) = ([Some("out"), None], [Some("out"), Some("in")]);
+    let waits = format!("no-op: {}", super::super::super::messages::WAITS_MOVE);
+    for (at, holds, uid, expected) in [
+        ("a", both, "m0", "release MachineSet b"),
+        ("a", out, "m0", "release MachineSet a"),
+        ("a", out, "b-uid", "release MachineSet a"),
+        ("a", both, "b-uid", "move m0 from a to b"),
+        ("b", both, "b-uid", &waits),
+        ("b", out, "a-uid", &waits),
+    ] {
+        let refuse = |view: &mut View| {
+            view.refused.objects.insert(machinist_domain::key::Uid(uid.into()));
+        };
+        assert_eq!(held_with(at, holds, updated(), refuse), expected, "{at} {holds:?} {uid}");
+    }
+    for uid in ["m0", "a-uid", "b-uid"] {
+        let refuse = |view: &mut View| {
+            view.refused.objects.insert(machinist_domain::key::Uid(uid.into()));
+        };
+        let text = held_with("a", [None, None], updated(), refuse);
+        assert!(!text.contains("hold"), "{uid}: {text}");
+    }
+}
+
+#[test]
+fn marks_that_cannot_be_written_do_not_stop_the_others() {
+    let refused = |machines: Vec<Member>| {
+        let sets = vec![one("a", 1, machines), one("b", 2, Vec::new())];
+        let mut snapshot = snapshot(&strategy(&json!({})), sets);
+        let view = snapshot.content.as_mut().unwrap();
+        view.refused.objects.insert(machinist_domain::key::Uid("m0".into()));
+        decide(&snapshot, now()).to_string()
+    };
+    let none = || json!({});
+    let all = three([none(), none(), none()]);
+    assert_eq!(refused(all), "update in place: candidates are m1, m2");
+    let all = three([candidate(), candidate(), candidate()]);
+    assert_eq!(refused(all), "update in place: select m1");
+}
+
+#[test]
+fn a_machine_whose_place_is_not_known_is_waited_for() {
+    let waits = format!("no-op: {}", super::super::super::messages::WAITS_MOVE);
+    let unread = |view: &mut View| {
+        for one in view.sets.iter_mut().flat_map(|one| &mut one.members) {
+            one.machine = one.machine.take().filter(|machine| *machine.meta.key.name != *"m0");
+        }
+    };
+    let (out, both, inside) = ([Some("out"), None], [Some("out"), Some("in")], [None, Some("in")]);
+    for (at, holds) in [("a", out), ("a", both), ("b", both), ("b", out), ("b", inside)] {
+        assert_eq!(held_with(at, holds, json!({}), unread), waits, "{at} {holds:?}");
+    }
+}
+
+#[test]
+fn machines_that_a_set_may_delete_are_no_reserve() {
+    let all = || three([candidate(), candidate(), candidate()]);
+    let late = |late| {
+        let sets = vec![SetView { late, ..one("a", 1, all()) }, one("b", 2, Vec::new())];
+        decide(&snapshot(&strategy(&json!({})), sets), now()).to_string()
+    };
+    assert_eq!(late(None), "update in place: select m0");
+    let until = std::time::Duration::from_secs(60);
+    let sizes = LateSizes { least: 2, most: 3, until };
+    assert_eq!(late(Some(sizes)), "no-op: 3 Machines waiting");
 }
 
 #[test]
@@ -231,9 +325,13 @@ fn no_machine_is_moved_while_one_is_created_or_deleted() {
     let mut all = strategy(&json!({}));
     all["spec"]["replicas"] = json!(1);
     let window = json!({"metadata": {"annotations": {"machinist.dev/ordinals": "0..1"}}});
-    for (of_a, of_b, size) in
-        [(window.clone(), json!({}), 1), (json!({}), window, 1), (json!({}), json!({}), 0)]
-    {
+    for (of_a, of_b, size) in [
+        (window.clone(), json!({}), 1),
+        (json!({}), window, 1),
+        (json!({}), json!({}), 0),
+        // An aborted set creates none of those that it wants.
+        (json!({}), json!({}), 2),
+    ] {
         let one = |kind: &str, size, revision, patch: &Value, members| SetView {
             set: set(kind, size, revision, patch),
             members,
@@ -243,6 +341,6 @@ fn no_machine_is_moved_while_one_is_created_or_deleted() {
         };
         let sets = vec![one("a", size, 1, &of_a, updated()), one("b", 0, 2, &of_b, Vec::new())];
         let text = decide(&snapshot(&all, sets), now()).to_string();
-        assert!(!text.contains("hold"), "{of_a} {of_b} {size}: {text}");
+        assert_eq!(text.contains("hold"), size == 2, "{of_a} {of_b} {size}: {text}");
     }
 }

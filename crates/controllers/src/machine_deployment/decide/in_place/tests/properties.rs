@@ -1,8 +1,8 @@
 //! Random updates in place: templates and pauses change, agents succeed and fail, users select, writes are lost, and
-//! cordons are removed late. In every state that is stored, a MachineSet that is not held has as many Machines as it
-//! wants, so none is created or deleted; and `replicas − maxUnavailable` Machines are in service.
+//! cordons are removed late, Nodes become unready. In every state that is stored, a MachineSet that is not held has as
+//! many Machines as it wants, so none is created or deleted; and `replicas − maxUnavailable` Machines are in service.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -22,6 +22,8 @@ struct World {
     sets: BTreeMap<String, (usize, Value)>,
     /// The set and what differs from a new Machine.
     machines: BTreeMap<String, (String, Value)>,
+    /// Machines whose Nodes are not ready.
+    down: BTreeSet<String>,
     random: fastrand::Rng,
 }
 
@@ -51,14 +53,19 @@ impl World {
         deployment["spec"]["template"] = template_of("a");
         let machines = (0..SIZE).map(|at| (format!("m{at}"), ("a".to_owned(), json!({}))));
         let sets = BTreeMap::from([("a".to_owned(), (SIZE, json!({})))]);
-        Self { deployment, sets, machines: machines.collect(), random }
+        let down = BTreeSet::new();
+        Self { deployment, sets, machines: machines.collect(), down, random }
     }
 
     fn view(&self) -> Vec<SetView> {
         let one = |(at, (kind, (size, annotations))): (usize, (&String, &(usize, Value)))| {
             let patch = json!({"metadata": {"annotations": annotations}});
             let own = self.machines.iter().filter(|(_, (set, _))| set == kind);
-            let members = own.map(|(name, (_, mark))| marked(name, mark.clone())).collect();
+            let mut members: Vec<_> =
+                own.map(|(name, (_, mark))| marked(name, mark.clone())).collect();
+            for member in &mut members {
+                member.ready = member.ready.filter(|_| !self.down.contains(&*member.key.name));
+            }
             let revision = i64::try_from(at).unwrap() + 1;
             SetView {
                 set: set(kind, *size, revision, &patch),
@@ -190,6 +197,12 @@ impl World {
                 let selected = json!({"labels": {"machinist.dev/in-place-update": "selected"}});
                 merge_patch(machine, &json!({"metadata": selected}));
             }
+            // Often all of them at once, as with a network that fails.
+            7 => {
+                let all = self.machines.keys().cloned();
+                self.down = all.filter(|_| self.random.u8(..) < 180).collect();
+            }
+            8..11 => self.down.clear(),
             _ => {}
         }
     }
@@ -225,6 +238,7 @@ fn an_update_creates_and_deletes_nothing_and_keeps_its_limit() {
             world.check(unavailable);
         }
         // Undisturbed, everything is updated.
+        world.down.clear();
         world.deployment["spec"]["paused"] = json!(false);
         world.deployment["spec"]["template"] = template_of("c");
         let is_done = |world: &World| world.machines.values().all(|(set, _)| set == "c");
