@@ -89,7 +89,7 @@ impl Step {
                 match drain {
                     Earlier::None => {}
                     Earlier::Renewed(mark) => {
-                        annotations[ANNOTATION_DRAIN] = json!(mark.to_string())
+                        annotations[ANNOTATION_DRAIN] = json!(mark.to_string());
                     }
                     Earlier::Removed => annotations[ANNOTATION_DRAIN] = Value::Null,
                 }

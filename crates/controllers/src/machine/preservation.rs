@@ -52,7 +52,7 @@ impl View {
         let failed = self.counts_as_failed(request, stored.is_some(), now);
         match (request, stored) {
             (Request::None, Some(_)) if !self.may_be_requested() => Standing::Off,
-            (Request::None, None) | (Request::Invalid(_), None) => Standing::Off,
+            (Request::None | Request::Invalid(_), None) => Standing::Off,
             (Request::WhenFailed, _) if !failed => Standing::Off,
             (_, None) => Standing::Begins(self.preserved_until(now)),
             (_, Some(until)) if now < until => Standing::Kept { until, failed },

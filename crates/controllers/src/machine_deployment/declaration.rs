@@ -150,7 +150,8 @@ const WRITES: &[Write] = &[
             "metadata.annotations[machinist.dev/rollout-aborted]",
         ],
         "A MachineSet with a controller owner is not touched; other owners stay. The owner and the deployment's name, \
-         which cluster-autoscaler reads, are removed when the selector no longer matches. Both end a hold and an abort.",
+         which cluster-autoscaler reads, are removed when the selector no longer matches. Both end a hold and an \
+         abort.",
     ),
     Write::patch(
         MACHINE_SETS,

@@ -322,6 +322,29 @@ mod tests {
         format!("{}{kept}", complete(set, 2, 3))
     }
 
+    fn refusals(set: &str, key: &ObjectKey) -> Vec<Refusal> {
+        vec![
+            Refusal::Selector(crate::machine_set::selector::SelectorError::Empty),
+            Refusal::SelectorMismatch { selector: "a=b".to_owned() },
+            Refusal::MarkedTemplate("machine.openshift.io/delete-machine"),
+            Refusal::Replicas(-1),
+            Refusal::MaxInFlight("lots".to_owned()),
+            Refusal::Guard(GuardField::CanaryReplicas, "0%".to_owned()),
+            Refusal::Guard(GuardField::SoakSeconds, "-1".to_owned()),
+            Refusal::Guard(GuardField::FailedMachines, "0".to_owned()),
+            Refusal::Guard(GuardField::ReadyTimeoutSeconds, "0".to_owned()),
+            Refusal::GuardedRecreate("canary"),
+            Refusal::Strategy("Canary".to_owned()),
+            Refusal::Limit("rollingUpdate.maxSurge", "lots".to_owned()),
+            Refusal::NoRoom("rollingUpdate"),
+            Refusal::Orchestration("Magic".to_owned()),
+            Refusal::NeedsInstance(vec![change("instanceType")]),
+            Refusal::Template("invalid type: string \"x\", expected a map".to_owned()),
+            Refusal::Overlap(key.clone()),
+            Refusal::UndecodableSet(ObjectKey::new("ns", set)),
+        ]
+    }
+
     #[test]
     fn all_messages() {
         let (set, key) = ("web-bcdfghjklm", ObjectKey::new("ns", "web"));
@@ -403,26 +426,7 @@ mod tests {
             refusal(&Refusal::Undecodable(undecodable)),
         ));
         let invalid = "condition Progressing=False, Event Warning";
-        for refused in [
-            Refusal::Selector(crate::machine_set::selector::SelectorError::Empty),
-            Refusal::SelectorMismatch { selector: "a=b".to_owned() },
-            Refusal::MarkedTemplate("machine.openshift.io/delete-machine"),
-            Refusal::Replicas(-1),
-            Refusal::MaxInFlight("lots".to_owned()),
-            Refusal::Guard(GuardField::CanaryReplicas, "0%".to_owned()),
-            Refusal::Guard(GuardField::SoakSeconds, "-1".to_owned()),
-            Refusal::Guard(GuardField::FailedMachines, "0".to_owned()),
-            Refusal::Guard(GuardField::ReadyTimeoutSeconds, "0".to_owned()),
-            Refusal::GuardedRecreate("canary"),
-            Refusal::Strategy("Canary".to_owned()),
-            Refusal::Limit("rollingUpdate.maxSurge", "lots".to_owned()),
-            Refusal::NoRoom("rollingUpdate"),
-            Refusal::Orchestration("Magic".to_owned()),
-            Refusal::NeedsInstance(vec![change("instanceType")]),
-            Refusal::Template("invalid type: string \"x\", expected a map".to_owned()),
-            Refusal::Overlap(key.clone()),
-            Refusal::UndecodableSet(ObjectKey::new("ns", set)),
-        ] {
+        for refused in refusals(set, &key) {
             rows.push((invalid, ERROR_INVALID_CONFIGURATION, refusal(&refused)));
         }
         insta::assert_snapshot!("messages", message_table(&rows));

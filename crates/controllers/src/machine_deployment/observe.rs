@@ -119,9 +119,9 @@ fn missing_in_both(get: impl Fn(&ObjectKey) -> Option<Entry<Machine>>, sets: &mu
         let Some(entry) = get(&key) else { continue };
         let is_it = entry.meta().uid == hold.uid && !entry.meta().deleting;
         let owner = owner_of(&entry);
-        let owned =
+        let has_it =
             |one: &SetView| owner.as_ref().is_some_and(|owner| *owner.uid == *one.set.meta.uid.0);
-        if is_it && sets.iter().any(owned) && !known(sets, &key) {
+        if is_it && sets.iter().any(has_it) && !known(sets, &key) {
             let member = Member {
                 key,
                 machine: None,

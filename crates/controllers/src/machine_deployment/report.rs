@@ -82,27 +82,18 @@ fn with_invalid_spec(
     now: Timestamp,
 ) -> Report {
     let status = Status::invalid(view, &refusal.to_string(), now);
-    match outcome {
-        Outcome::Failed(failure) => {
-            let (reason, text) = cause(plan, failure);
-            let known = failure.category.needs_attention();
-            let events = known.then(|| warning(reason, &text)).into_iter().collect();
-            let retry = Some(failure.retry.or_backoff());
-            Report { result: ReconcileResult::Failed, status, events, retry }
-        }
-        _ => {
-            let result = match plan {
-                Plan::NoOp(_) => ReconcileResult::Waiting,
-                _ => ReconcileResult::Changed,
-            };
-            Report {
-                result,
-                status,
-                events: events(plan),
-                retry: view.refused.retry.map(Retry::Again),
-            }
-        }
+    if let Outcome::Failed(failure) = outcome {
+        let (reason, text) = cause(plan, failure);
+        let known = failure.category.needs_attention();
+        let events = known.then(|| warning(reason, &text)).into_iter().collect();
+        let retry = Some(failure.retry.or_backoff());
+        return Report { result: ReconcileResult::Failed, status, events, retry };
     }
+    let result = match plan {
+        Plan::NoOp(_) => ReconcileResult::Waiting,
+        _ => ReconcileResult::Changed,
+    };
+    Report { result, status, events: events(plan), retry: view.refused.retry.map(Retry::Again) }
 }
 
 fn executed(

@@ -23,7 +23,7 @@ pub(super) fn adopt(set: &MachineSet, deployment: &Meta) -> Value {
     if let Ok(hash) = template::hash_on(&set.state.spec.template, hot_fields) {
         labels.insert(LABEL_TEMPLATE_HASH.to_owned(), json!(hash));
     }
-    patch(set, &owners, labels)
+    patch(set, &owners, &labels)
 }
 
 pub(super) fn release(set: &MachineSet, deployment: &Meta) -> Value {
@@ -31,7 +31,7 @@ pub(super) fn release(set: &MachineSet, deployment: &Meta) -> Value {
     let mut labels = deployment_label(deployment);
     labels.retain(|name, value| set.state.labels.get(name) == value.as_str());
     labels.values_mut().for_each(|value| *value = Value::Null);
-    patch(set, &owners, labels)
+    patch(set, &owners, &labels)
 }
 
 /// By which cluster-autoscaler finds the sets of a deployment; none if the name is too long for a label.
@@ -41,7 +41,7 @@ pub(super) fn deployment_label(deployment: &Meta) -> Map<String, Value> {
 }
 
 /// A move that another owner began, and its abort of a rollout, end with the ownership.
-fn patch(set: &MachineSet, owners: &Value, labels: Map<String, Value>) -> Value {
+fn patch(set: &MachineSet, owners: &Value, labels: &Map<String, Value>) -> Value {
     let mut annotations = Map::new();
     // A Machine may have been moved, so the set still lists its Machines before it creates or deletes any.
     if set.state.hold.as_deref().is_some_and(|hold| hold != RELEASED) {

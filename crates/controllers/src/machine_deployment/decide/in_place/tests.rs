@@ -73,7 +73,9 @@ fn machines_of_another_template_are_candidates_and_then_selected_within_the_limi
     broken[2].ready = None;
     assert_eq!(plan(&auto, broken, Vec::new()), "update in place: select m2");
     let mut broken = all();
-    broken.iter_mut().for_each(|one| one.ready = None);
+    for one in &mut broken {
+        one.ready = None;
+    }
     assert_eq!(plan(&auto, broken.clone(), Vec::new()), "update in place: select m0");
     broken.pop();
     let mut updated = marked("m2", json!({}));
