@@ -7,8 +7,8 @@ use kube::ResourceExt as _;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use machinist_api::names::{
     ANNOTATION_CANARY_PASSED, ANNOTATION_CHANGE_CAUSE, ANNOTATION_HOT_FIELDS, ANNOTATION_ORDINALS,
-    IN_PLACE_READY, IN_PLACE_SUCCESSFUL, LABEL_DEPLOYMENT_NAME, LABEL_IN_PLACE,
-    LABEL_IN_PLACE_RESULT,
+    ANNOTATION_PRESERVE, ANNOTATION_PRESERVE_TIMEOUT, IN_PLACE_READY, IN_PLACE_SUCCESSFUL,
+    LABEL_DEPLOYMENT_NAME, LABEL_IN_PLACE, LABEL_IN_PLACE_RESULT,
 };
 use machinist_testbed::world::reading::condition;
 use serde_json::{Value, json};
@@ -47,6 +47,7 @@ pub(super) async fn roll(fleet: &Fleet) -> Result<()> {
     fleet.patch_deployment(WEB, json!({"spec": {"template": template}})).await?;
     complete(fleet, 1).await?;
     caused(fleet, "faster disks").await?;
+    kept(fleet).await?;
     guarded(fleet).await?;
     // A rollback in the middle: the first set is numbered again.
     boot_in(fleet, 30).await?;
@@ -99,6 +100,29 @@ async fn complete(fleet: &Fleet, size: usize) -> Result<String> {
         })
         .await?;
     Ok(running.into_iter().next().map(|(machine, _)| machine).unwrap_or_default())
+}
+
+/// The template has its Machines kept for debugging. A Machine keeps its request when that of the template ends.
+async fn kept(fleet: &Fleet) -> Result<()> {
+    let annotated = |value: Value, timeout: Value| {
+        let annotations = json!({ANNOTATION_PRESERVE: value, ANNOTATION_PRESERVE_TIMEOUT: timeout});
+        json!({"metadata": {"annotations": annotations}})
+    };
+    let counted = async |count: i64| {
+        let is = |web: &DynamicObject| {
+            web.data["status"]["preservedReplicas"].as_i64().unwrap_or_default() == count
+        };
+        fleet.until_deployment(WEB, "the number of preserved Machines", is).await
+    };
+    let template = annotated(json!("now"), json!("1h"));
+    fleet.patch_deployment(WEB, json!({"spec": {"template": template}})).await?;
+    counted(1).await?;
+    let none = annotated(Value::Null, Value::Null);
+    fleet.patch_deployment(WEB, json!({"spec": {"template": none}})).await?;
+    let machine = complete(fleet, 1).await?;
+    fleet.patch_machine(&machine, none).await?;
+    counted(0).await?;
+    complete(fleet, 1).await.map(drop)
 }
 
 /// A set without the fields that its hash leaves out gets them.
