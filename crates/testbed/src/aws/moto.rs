@@ -33,15 +33,16 @@ pub struct Moto {
 
 impl Moto {
     pub async fn start() -> Result<Self> {
-        Self::start_by(["-m", "moto.server"]).await
+        Self::start_by(["-m", "moto.server"], false).await
     }
 
-    /// Without the images of Amazon it answers several times as fast, and does not slow down with what is in it.
+    /// Without the images of Amazon it answers several times as fast, and does not slow down with what is in it. Only
+    /// fronts and estates may call it, because they remember what it has described.
     pub async fn start_bare() -> Result<Self> {
-        Self::start_by(["-c", BARE]).await
+        Self::start_by(["-c", BARE], true).await
     }
 
-    async fn start_by(program: [&'static str; 2]) -> Result<Self> {
+    async fn start_by(program: [&'static str; 2], remembers: bool) -> Result<Self> {
         let mut process = tokio::task::spawn_blocking(move || {
             let interpreter = python::interpreter()?;
             let arguments = [&program[..], &["-H", "127.0.0.1", "-p", "0"]].concat();
@@ -50,7 +51,7 @@ impl Moto {
         .await??;
         let port = announced_port(&mut process).await?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        Ok(Self { process, upstream: Upstream::new(address) })
+        Ok(Self { process, upstream: Upstream::new(address, remembers) })
     }
 
     pub fn address(&self) -> SocketAddr {
