@@ -1,8 +1,9 @@
-//! What a controller needs to be built in a unit test: a process that is not started, in a cluster that a test plays.
+//! What unit tests of controllers share: a process that is not started, in a cluster that a test plays, and a failure.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_runtime::cache::Scope;
 use machinist_runtime::clock::ManualClock;
 use machinist_runtime::cluster::Cluster;
@@ -40,4 +41,10 @@ pub(crate) fn shared(api: Option<&StubApi>, clock: &Arc<ManualClock>) -> Arc<Sha
 pub(crate) fn writer(shared: &Shared) -> Writer {
     let session = shared.control.session(UserAgent::of("test"));
     Writer::new(Arc::clone(&shared.gateway), session, "test", Leadership::NotNeeded)
+}
+
+/// The failure of a call that was not answered.
+pub(crate) fn unanswered() -> Failure {
+    let message = "no answer".to_owned();
+    Failure { category: Category::Unavailable, retry: Retry::Backoff, message }
 }

@@ -4,12 +4,15 @@
 //! A model has few names and small numbers; [`Model::canonical`] maps states that differ only by names to one of them.
 //! States are stored once and found by hash; equal hashes are told apart.
 
+mod fate;
 pub mod objects;
 
 use std::collections::HashMap;
 use std::fmt::{self, Debug};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::time::{Duration, Instant};
+
+pub use self::fate::Fate;
 
 /// What fits into the memory of a small machine.
 const LIMIT: usize = 50_000_000;

@@ -19,14 +19,17 @@ where
     let start = Instant::now();
     let mut pause = FIRST_PAUSE;
     let mut attempts = 0_u32;
+    let mut reason = String::new();
     loop {
         let left = deadline.saturating_sub(start.elapsed()).max(LAST_CHANCE);
         attempts += 1;
-        let reason = match tokio::time::timeout(left, check()).await {
+        match tokio::time::timeout(left, check()).await {
             Ok(Ok(value)) => return Ok(value),
-            Ok(Err(reason)) => format!("{reason:#}"),
-            Err(_) => "the check itself did not come back".to_owned(),
-        };
+            Ok(Err(found)) => reason = format!("{found:#}"),
+            Err(_) if reason.is_empty() => "the check did not end".clone_into(&mut reason),
+            // Slow, or cut off at the deadline: what was found before says more.
+            Err(_) => reason.push_str(" (and the last check did not end)"),
+        }
         if start.elapsed() >= deadline {
             return Err(anyhow!(
                 "waited {deadline:?} for {what}, in vain after {attempts} looks; the last one: {reason}"

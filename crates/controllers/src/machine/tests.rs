@@ -4,10 +4,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine_timings::MachineTimings;
+use machinist_domain::observed::Observed;
+use machinist_domain::retry::Category;
 use machinist_provider::Pending;
 use machinist_provider::cloud::{
-    Cloud, CloudError, Deletion, ErrorClass, Instance, MachineRef, ObservedInstance, Owned,
-    ProviderStatus, Reach,
+    Cloud, CloudError, Deletion, ErrorClass, Instance, InstanceState, MachineRef, ObservedInstance,
+    Owned, ProviderStatus, Reach,
 };
 use machinist_provider::parts::Parts;
 use machinist_provider::provider::{Provider, Providers};
@@ -16,15 +18,17 @@ use machinist_runtime::cache::store::Entry;
 use machinist_runtime::clock::{Clock as _, ManualClock};
 use machinist_runtime::controller::Controller as _;
 use machinist_runtime::controller::start::Shared;
+use machinist_runtime::queue::Queue;
 use machinist_testbed::stub::StubApi;
 use serde_json::{Value, json};
 
 use super::plan::{Outcome, Plan};
-use super::samples::{Zones, object, snapshot, view, view_of};
+use super::samples::{Zones, instance, object, snapshot, view, view_of};
 use super::snapshot::{Call, Snapshot};
 use super::{MachineController, Settings};
 use crate::cloud_access::SecretScope;
 use crate::clouds::Clouds;
+use crate::drain::{self, Subject};
 use crate::kinds::{Machine, Machines};
 use crate::test_process;
 
@@ -86,13 +90,18 @@ impl Cloud for Full {
     }
 }
 
+/// Those of `--drain-timeout=30m`.
+fn timings() -> MachineTimings {
+    MachineTimings { drain: Some(Duration::from_mins(30)), ..MachineTimings::default() }
+}
+
 fn controller(shared: &Arc<Shared>) -> MachineController {
     let settings = Settings {
         clouds: Clouds::calling(Providers::new(vec![Arc::new(Full)]), &(Arc::new(Full) as _)),
         cluster_id: Some("c".into()),
         secrets: SecretScope::Named,
         migration: Some(false),
-        timings: MachineTimings::default(),
+        timings: timings(),
     };
     MachineController::new(shared, Machines::new(Arc::new(Zones)), settings)
 }
@@ -155,7 +164,7 @@ async fn a_machine_that_is_late_is_counted_once() {
     fixture.api.put(PATH, object.clone());
     let snapshot = snapshot(view_of(&object));
     let late = |count: usize| format!("\nmapi_machine_creation_timed_out {count}\n");
-    let limit = MachineTimings::default().creation;
+    let limit = timings().creation;
     fixture.clock.advance(limit.saturating_sub(Duration::from_secs(1)));
     fixture.write(&snapshot, &json!({"phase": "Provisioning"})).await;
     assert!(fixture.metrics().contains(&late(0)), "{}", fixture.metrics());
@@ -198,4 +207,41 @@ async fn machines_are_in_the_inventory() {
     fixture.api.remove(PATH);
     assert!(fixture.read().await.is_none());
     assert!(fixture.metrics().contains("\nmapi_machine_items 0\n"));
+}
+
+#[tokio::test]
+async fn nothing_is_kept_of_a_machine_that_is_gone() {
+    let fixture = Fixture::new().await;
+    let Fixture { api, clock, shared, controller } = &fixture;
+    controller.subscribe(&Arc::new(Queue::new(shared.timings.retry)));
+    let hook = json!([{"name": "h", "owner": "o"}]);
+    api.put(PATH, object(&json!({"spec": {"lifecycleHooks": {"preDrain": hook}}})));
+    let found = fixture.read().await;
+    let Some(Entry::Known(machine)) = found else { panic!("{found:?}") };
+    let (key, uid) = (&machine.meta.key, &machine.meta.uid);
+    controller.metrics.call_failed(Call::Create, key, Category::Throttled);
+    controller.instances.insert(key, uid, &instance(InstanceState::Running));
+    controller.refused.lock().insert(uid.clone(), 1);
+    controller.repairs.failed(uid, "tags differ");
+    let observe = async || controller.drainer.observe(Subject::of(&machine, None)).await;
+    let view = observe().await;
+    assert_eq!(view.timings, timings(), "with its time limit");
+    let plan = drain::decide(&view, clock.now());
+    controller.drainer.act(&view, &plan, &test_process::writer(shared)).await;
+
+    let kept = async || {
+        let drain = !observe().await.first_reconcile;
+        [
+            fixture.metrics().contains(r#"mapi_instance_create_failed{name="m""#),
+            controller.instances.get(uid) != Observed::NotAsked,
+            controller.refused.lock().contains_key(uid),
+            drain,
+            controller.repairs.of(uid).is_some(),
+        ]
+    };
+    let all = "metrics, instance, refused attempt, drain, failed repair";
+    assert_eq!(kept().await, [true; 5], "{all}");
+    api.remove(PATH);
+    assert!(fixture.read().await.is_none());
+    assert_eq!(kept().await, [false; 5], "{all}");
 }

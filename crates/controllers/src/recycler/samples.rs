@@ -20,6 +20,7 @@ use super::settings::Settings;
 use super::snapshot::{Facts, GroupView, Snapshot};
 use super::timings::RecyclerTimings;
 use crate::kinds::Involved;
+use crate::test_process::unanswered;
 
 pub(super) const REGION: &str = "eu-west-3";
 
@@ -126,11 +127,7 @@ impl Sample {
             recycle,
             owner: "er".into(),
             settings: recycling::Settings::default(),
-            group: Observed::Unknown(machinist_domain::retry::Failure {
-                category: machinist_domain::retry::Category::Unavailable,
-                retry: machinist_domain::retry::Retry::Backoff,
-                message: "no answer".to_owned(),
-            }),
+            group: Observed::Unknown(unanswered()),
             nodes: BTreeMap::new(),
             drains: BTreeMap::new(),
             own_node: None,

@@ -1,7 +1,7 @@
 //! The steps of the world.
 
 use machinist_testbed::explore::objects::Id;
-use machinist_testbed::explore::{Model, Steps};
+use machinist_testbed::explore::{Fate, Model, Steps};
 use serde_json::json;
 
 use super::super::decide;
@@ -51,6 +51,8 @@ pub(super) struct State {
 #[expect(dead_code, reason = "a counterexample prints it")]
 pub(super) enum Action {
     Reconcile(Fate),
+    /// The cloud refuses the attempt for good.
+    Burns(u32),
     Sees,
     UserDeletes,
     UserTerminates(usize),
@@ -61,16 +63,6 @@ pub(super) enum Action {
     Boots(usize),
     Ends(usize),
     MinutePasses,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
-    Fine,
-    AnswerLost,
-    Late,
-    Refused,
-    /// The cloud refuses the attempt for good.
-    Burned,
 }
 
 impl World {
@@ -263,7 +255,7 @@ impl World {
         if to.cloud.0[slot].is_none() {
             let burned = State { refused: Some(attempt), faults, ..to };
             let burned = self.after_call(burned, seen, plan, Answer::Burned);
-            steps.disturbance(Action::Reconcile(Fate::Burned), Self::checked(burned));
+            steps.disturbance(Action::Burns(attempt), Self::checked(burned));
         }
     }
 

@@ -67,3 +67,22 @@ async fn pauses_after_refused_claims_double() {
     });
     assert_eq!(pauses, [2, 4, 8, 16]);
 }
+
+/// While Machines are kept, users may ask to keep others, too.
+#[tokio::test]
+async fn a_list_does_not_outlive_a_preservation_that_keeps_a_set_from_scaling_down() {
+    let clock = Arc::<ManualClock>::default();
+    let (controller, shared) = (tests::controller(&clock), test_process::shared(None, &clock));
+    let writer = test_process::writer(&shared);
+    let snapshot = samples::snapshot(samples::view(&samples::set(), Vec::new()));
+    let uid = &snapshot.meta.uid;
+    for (reason, serves) in [(Reason::Settled, true), (Reason::Preserved { excess: 1 }, false)] {
+        controller.lists.add(uid, 7, controller.clock.uptime());
+        act(&controller, &snapshot, &Plan::NoOp(reason), &writer).await;
+        assert_eq!(
+            controller.lists.serves(uid, 7, controller.clock.uptime()),
+            serves,
+            "{reason:?}"
+        );
+    }
+}

@@ -4,8 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use machinist_domain::key::Uid;
-use machinist_domain::retry::{Category, Failure, Retry};
-use machinist_testbed::explore::{Model, Steps};
+use machinist_testbed::explore::{Fate, Model, Steps};
 use serde_json::json;
 
 use super::super::decide::decide;
@@ -15,6 +14,7 @@ use super::super::report::report;
 use super::super::samples::{machine, member, now, set, snapshot, view};
 use super::super::snapshot::{InFlight, Snapshot};
 use super::state::{MAYBE, SLOTS, Set, Slot, State};
+use crate::test_process::unanswered;
 
 pub(super) type Decide = fn(&Snapshot) -> Plan;
 
@@ -69,14 +69,6 @@ pub(super) enum Action {
     LateCreate(usize),
     LateDelete(usize),
     MinutePasses,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
-    Fine,
-    AnswerLost,
-    Late,
-    Refused,
 }
 
 impl World {
@@ -210,13 +202,9 @@ fn plan(state: &mut State, slots: u16) {
 
 /// Sends the next write of the plan.
 fn write(state: &State, at: usize, steps: &mut Steps<World>) {
-    let fates = if state.faults > 0 {
-        &[Fate::Fine, Fate::Refused, Fate::AnswerLost, Fate::Late][..]
-    } else {
-        &[Fate::Fine, Fate::Refused]
-    };
-    for fate in fates {
-        let mut to = *state;
+    for fate in Fate::ALL {
+        let Some(faults) = state.faults.checked_sub(fate.cost()) else { continue };
+        let mut to = State { faults, ..*state };
         to.slots[at].pending = false;
         let done = match fate {
             Fate::Fine | Fate::AnswerLost if to.deletes => delete(&mut to, at),
@@ -241,12 +229,11 @@ fn write(state: &State, at: usize, steps: &mut Steps<World>) {
                 if !to.deletes {
                     to.in_flight = MAYBE;
                 }
-                to.faults -= 1;
             }
             Fate::Refused => {}
         }
-        let action = Action::Write(at, *fate);
-        if *fate == Fate::Fine {
+        let action = Action::Write(at, fate);
+        if fate == Fate::Fine {
             steps.ordinary(action, done.map(|()| to));
         } else {
             // After a failure no more is sent.
@@ -400,12 +387,7 @@ impl Observed {
     fn decide(self, decide: Decide) -> Result<Decision, String> {
         let observed = self.snapshot();
         let plan = decide(&observed);
-        let failure = Failure {
-            category: Category::Unavailable,
-            retry: Retry::Backoff,
-            message: "no answer".to_owned(),
-        };
-        let failed = Executed { failure: Some(failure), ..Executed::default() };
+        let failed = Executed { failure: Some(unanswered()), ..Executed::default() };
         let failed = report(&observed, &plan, &Outcome::Executed(failed), now());
         let settled = report(&observed, &plan, &Outcome::Nothing, now());
         let decision = match &plan {

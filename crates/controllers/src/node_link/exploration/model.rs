@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_runtime::cache::kind::Kind as _;
 use machinist_testbed::explore::objects::{Id, Objects};
-use machinist_testbed::explore::{Model, Steps};
+use machinist_testbed::explore::{Fate, Model, Steps};
 use serde_json::{Value, json};
 
 use super::super::decide::decide;
@@ -17,6 +16,7 @@ use super::super::report::report;
 use super::super::samples::NoSpecs;
 use super::super::snapshot::{Owner, Snapshot};
 use crate::kinds::{Machines, Nodes};
+use crate::test_process::unanswered;
 
 pub(super) type Decide = fn(&Snapshot) -> Plan;
 
@@ -72,16 +72,6 @@ pub(super) enum Action {
     RegistersAgain,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
-    Fine,
-    AnswerLost,
-    Late,
-    Refused,
-}
-
-const FATES: [Fate; 4] = [Fate::Fine, Fate::AnswerLost, Fate::Late, Fate::Refused];
-
 impl Copies {
     fn new(id: Id) -> Self {
         Self { real: id, cached: id, is_uncertain: false, late: None }
@@ -128,12 +118,7 @@ impl World {
             owner: Owner::Machine(Arc::new(owner)),
         };
         let plan = (self.decide)(&snapshot);
-        let failure = Failure {
-            category: Category::Unavailable,
-            retry: Retry::Backoff,
-            message: "no answer".to_owned(),
-        };
-        if report(&plan, &Outcome::Failed(failure)).retry.is_none() {
+        if report(&plan, &Outcome::Failed(unanswered())).retry.is_none() {
             return Err(format!("there is no next reconcile after a failure to {plan}"));
         }
         let patches = match plan {
@@ -164,11 +149,11 @@ impl World {
                 return steps.ordinary(Action::Reconcile(Fate::Fine, Fate::Fine), Err(broken));
             }
         };
-        let fates = |patch: Option<Id>| &FATES[..if patch.is_some() { FATES.len() } else { 1 }];
+        let fates =
+            |patch: Option<Id>| if patch.is_some() { &Fate::ALL[..] } else { &[Fate::Fine] };
         for of_machine in fates(machine) {
             for of_node in fates(node) {
-                let is_fault = |fate: &Fate| matches!(fate, Fate::AnswerLost | Fate::Late);
-                let cost = u8::from(is_fault(of_machine)) + u8::from(is_fault(of_node));
+                let cost = of_machine.cost() + of_node.cost();
                 let Some(faults) = to.faults.checked_sub(cost) else { continue };
                 let mut to = State { faults, ..to };
                 if let Some(patch) = machine {

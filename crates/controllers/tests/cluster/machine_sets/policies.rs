@@ -1,12 +1,13 @@
 //! Which machines go first.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use kube::ResourceExt;
 use machinist_runtime::clock::{Clock as _, SystemClock};
-use machinist_testbed::faults::{Effect, EventFilter, Match, Rule, Verb};
-use machinist_testbed::poll::eventually;
+use machinist_testbed::faults::{Effect, EventFilter, Gate, Match, Rule, Verb};
+use machinist_testbed::poll::{eventually, holds_for};
 use serde_json::json;
 
 use crate::fixture::Fixture;
@@ -22,6 +23,42 @@ on_both_definitions! {
     a_machine_that_the_watch_has_not_told_to_be_gone_goes_instead_of_another,
     a_set_that_shrinks_lists_no_machines_of_others,
     a_deletion_long_after_the_last_one_is_made_after_a_look_of_its_own,
+    machines_that_a_user_keeps_after_the_decision_stay,
+}
+
+/// The request of the deletion is under way already.
+async fn machines_that_a_user_keeps_after_the_decision_stay(world: Fixture) -> Result<()> {
+    let _process = world.run()?;
+    world.create_sized_set("workers", 2, json!({})).await?;
+    let names = world.until_alive(2).await?;
+    world.until_settled("workers").await?;
+    let (gate, deletions) = (Gate::new(), Match::any().verbs([Verb::Delete]).resource("machines"));
+    world.proxy.add_rule(Rule::new(deletions.clone(), Effect::Hold(gate.clone())));
+    world.scale("workers", 1).await?;
+    tokio::time::timeout(PATIENCE, gate.reached()).await?;
+    for name in &names {
+        let keep = json!({"metadata": {"annotations": {"machinist.dev/preserve": "now"}}});
+        world.patch_machine(name, keep).await?;
+    }
+    gate.open();
+    let sent = || world.proxy.log().matching(&deletions);
+    eventually(PATIENCE, "the deletion is answered", || async {
+        let codes: Vec<_> = sent().iter().map(|one| one.status).collect();
+        ensure!(!codes.is_empty(), "none");
+        ensure!(codes.iter().all(|code| *code == Some(409)), "{codes:?}");
+        Ok(())
+    })
+    .await?;
+    // Both are kept, until the user is done with one.
+    holds_for(Duration::from_secs(1), "no Machine is deleted", || async {
+        ensure!(world.alive_machines().await? == names, "another one went");
+        Ok(())
+    })
+    .await?;
+    let done = json!({"metadata": {"annotations": {"machinist.dev/preserve": null}}});
+    world.patch_machine(&names[1], done).await?;
+    assert_eq!(world.until_alive(1).await?, names[..1]);
+    Ok(())
 }
 
 /// Three machines of different ages, the oldest first.

@@ -29,6 +29,14 @@ pub struct RecycleArguments {
     pub region: Option<String>,
 }
 
+/// A command line of a test.
+#[cfg(test)]
+#[derive(Debug, clap::Parser)]
+pub(super) struct Line {
+    #[command(flatten)]
+    pub(super) recycle: RecycleArguments,
+}
+
 /// What to do about node groups.
 #[derive(Debug, Clone, Subcommand)]
 pub enum RecycleCommand {

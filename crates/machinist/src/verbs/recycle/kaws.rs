@@ -80,15 +80,10 @@ fn parse(text: &str) -> Result<Config, serde_saphyr::Error> {
 
 #[cfg(test)]
 mod tests {
-    use clap::{Command, CommandFactory, Parser};
+    use clap::{Command, CommandFactory as _, Parser as _};
 
+    use super::super::arguments::Line;
     use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        recycle: RecycleArguments,
-    }
 
     /// Kubeconfig, namespace and verbosity of a command line.
     fn read(line: &str, from: &Surroundings) -> (Option<String>, Option<String>, bool) {

@@ -2,7 +2,6 @@
 //! the effect has happened and nothing was stored. Sometimes only the mark on the group remains.
 
 use machinist_domain::key::Uid;
-use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_provider::node_groups::{
     GroupRef, InstanceId, Lifecycle, Member, Refresh, RefreshStatus, Sizes,
 };
@@ -15,6 +14,7 @@ use super::super::begin::{Request, begin};
 use super::super::samples::{group, member, node, now};
 use super::super::snapshot::{Settings, Snapshot};
 use super::*;
+use crate::test_process::unanswered;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
@@ -159,7 +159,7 @@ impl World {
         let mut seen = self.snapshot.clone();
         match turn {
             Turn::Gone => seen.group = Observed::Absent,
-            Turn::Blind => seen.group = Observed::Unknown(unavailable()),
+            Turn::Blind => seen.group = Observed::Unknown(unanswered()),
             Turn::Quiet | Turn::Dies | Turn::Forgets | Turn::Slow => {}
         }
         seen
@@ -229,10 +229,6 @@ proptest! {
             }
         }
     }
-}
-
-fn unavailable() -> Failure {
-    Failure { category: Category::Unavailable, retry: Retry::Backoff, message: "no answer".into() }
 }
 
 fn wanted_sizes(world: &World) -> Sizes {

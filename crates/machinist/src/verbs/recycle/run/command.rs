@@ -46,16 +46,10 @@ fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::Parser as _;
 
+    use super::super::super::arguments::{Line, RecycleCommand};
     use super::*;
-    use crate::verbs::recycle::arguments::RecycleCommand;
-
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        recycle: RecycleArguments,
-    }
 
     fn read(words: &[&str]) -> RecycleArguments {
         Line::try_parse_from(words).unwrap().recycle

@@ -160,19 +160,16 @@ fn spec(region: Option<&str>, arguments: &WatchArguments) -> anyhow::Result<Even
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::Parser as _;
 
+    use super::super::super::arguments::{Line, RecycleCommand};
     use super::*;
 
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        watch: WatchArguments,
-    }
-
     fn read(flags: &str) -> EventRecyclerSpec {
-        let words = ["watch"].into_iter().chain(flags.split_whitespace());
-        spec(None, &Line::try_parse_from(words).unwrap().watch).unwrap()
+        let words = ["recycle", "watch"].into_iter().chain(flags.split_whitespace());
+        let command = Line::try_parse_from(words).unwrap().recycle.command;
+        let RecycleCommand::Watch(watch) = command else { panic!("no watch") };
+        spec(None, &watch).unwrap()
     }
 
     fn reporters(spec: EventRecyclerSpec) -> Option<Vec<String>> {
