@@ -16,14 +16,16 @@ const LIVE_READS: usize = 3;
 impl<K: Kind> Cache<K> {
     /// Reads one object from the API server and stores it. `None` if it does not exist.
     pub async fn read_live(&self, key: &ObjectKey) -> Result<Option<Entry<K::Stored>>, ApiError> {
+        let mut last = None;
         for _ in 0..LIVE_READS {
             let before = self.store.before_live_read(key);
-            let entry = self.fetch(key).await?;
-            if self.store.read_live(key, entry.as_ref(), before) {
-                break;
+            last = self.fetch(key).await?;
+            if self.store.read_live(key, last.as_ref(), before) {
+                return Ok(self.store.get(key));
             }
         }
-        Ok(self.store.get(key))
+        // What a read has shown exists, whatever the cache knows.
+        Ok(self.store.get(key).or(last))
     }
 
     async fn fetch(&self, key: &ObjectKey) -> Result<Option<Entry<K::Stored>>, ApiError> {

@@ -279,8 +279,10 @@ impl<T: Stored> Store<T> {
                 newer |= inner.get(key).map(|stored| stored.meta().version) != before.stored;
                 // Deleted since the read: the current state is unknown.
                 newer |= inner.tombstones.contains_key(&entry.meta().uid);
-                // Missing from the store: fine, unless the watch advanced and may have delivered its deletion.
-                let moved = inner.position != before.position;
+                // Missing from the store: fine, unless the watch advanced and may have delivered its deletion. One that
+                // is behind this version has not delivered its deletion yet.
+                let moved =
+                    inner.position != before.position && inner.position >= entry.meta().version;
                 newer |= moved && !inner.objects.contains(key);
                 !newer
             });

@@ -228,6 +228,11 @@ fn late_live_read_does_not_undo_watch_events() {
     assert!(!store.read_live(&key(2), Some(&thing(2, 15)), before));
     assert!(store.read_live(&key(2), Some(&thing(2, 15)), store.before_live_read(&key(2))));
     assert_eq!(version(&store, 2), Some(15));
+    // Unknown, and the watch advanced to a version before that of the object.
+    let before = store.before_live_read(&key(3));
+    store.bookmark(Version(30));
+    assert!(store.read_live(&key(3), Some(&thing(3, 31)), before));
+    assert_eq!(version(&store, 3), Some(31));
 }
 
 #[test]
