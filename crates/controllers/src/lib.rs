@@ -8,6 +8,7 @@
 pub mod annotator;
 pub mod cloud_access;
 pub mod clouds;
+mod deletion_order;
 mod discovery;
 pub mod drain;
 mod first_list;
@@ -18,6 +19,7 @@ mod inventory;
 pub mod kinds;
 pub mod machine;
 pub mod machine_deployment;
+mod machine_node;
 pub mod machine_set;
 mod migration;
 pub mod node_link;

@@ -6,12 +6,10 @@
 //! yet as a preservation that has begun. Deletion marks of others than machinist win: they name this very Machine.
 
 use jiff::Timestamp;
-use machinist_api::names::{
-    ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY, ANNOTATION_PRESERVE,
-    ANNOTATION_PRESERVED_UNTIL, MARKED_BY_DEPLOYMENT, PRESERVE_AUTO,
-};
+use machinist_api::names::{ANNOTATION_PRESERVE, ANNOTATION_PRESERVED_UNTIL, PRESERVE_AUTO};
 use machinist_domain::machine::Phase;
 
+use crate::deletion_order::is_marked_by_others;
 use crate::kinds::{Machine, Node};
 
 /// What `machinist.dev/preserve` requests.
@@ -64,6 +62,8 @@ pub(crate) struct Preserved {
 impl Preserved {
     /// `None` if the Machine may be deleted.
     pub(crate) fn of(machine: &Machine, on_node: Option<&str>, now: Timestamp) -> Option<Self> {
+        // A user or cluster-autoscaler has chosen it. cluster-autoscaler scales down by one for it, so that keeping it
+        // would cost another Machine.
         if is_marked_by_others(machine) {
             return None;
         }
@@ -78,16 +78,11 @@ impl Preserved {
     }
 }
 
-/// Whether a user or cluster-autoscaler has chosen it for deletion. cluster-autoscaler scales down by one for it, so
-/// that keeping it would cost another Machine.
-pub(crate) fn is_marked_by_others(machine: &Machine) -> bool {
-    let marks = [ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY];
-    let mut marks = marks.into_iter().filter_map(|name| machine.annotations.get(name));
-    marks.any(|value| !value.is_empty() && value != MARKED_BY_DEPLOYMENT)
-}
-
 #[cfg(test)]
 mod tests {
+    use machinist_api::names::{
+        ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY, MARKED_BY_DEPLOYMENT,
+    };
     use serde_json::{Value, json};
 
     use super::*;

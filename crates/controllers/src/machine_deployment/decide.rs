@@ -7,33 +7,34 @@
 
 mod guard;
 mod in_place;
+mod limits;
+mod members;
 mod nodes;
 mod preserve;
 mod push_down;
+mod revisions;
+mod scale;
 mod scaling;
 
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_api::names::{
-    ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY, LABEL_TEMPLATE_HASH,
-};
-use machinist_api::wire::IntOrText;
+use machinist_api::names::{ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY};
 use machinist_domain::remediation::MaxInFlight;
 
 use self::guard::Guards;
 use self::in_place::Orchestration;
-use self::scaling::{Apart, Fleet, Numbers, Preserved, Role, Step, Wait};
+use self::limits::limits;
+pub(super) use self::members::is_available;
+use self::revisions::{newest, number, set_of_template};
 use super::error::Refusal;
 use super::hot_fields::HotFields;
-use super::plan::{Plan, Reason, Resize};
-use super::revision;
-use super::snapshot::{Member, Missing, SetView, Snapshot, View};
+use super::plan::{Plan, Reason};
+use super::snapshot::{Missing, SetView, Snapshot, View};
 use super::template::{self, Parts};
-use crate::kinds::{Machine, MachineDeploymentSpec, MachineSet};
+use crate::kinds::MachineSet;
 
 const DEFAULT_REPLICAS: i32 = 1;
-const DEFAULT_SURGE: usize = 1;
 const DEFAULT_HISTORY: usize = 10;
 /// By which a user or autoscaler marks a Machine for deletion.
 const MARKS: [&str; 2] = [ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY];
@@ -220,98 +221,6 @@ impl Desired {
         }
     }
 
-    fn scale(&self, view: &View, now: Timestamp) -> Plan {
-        let all = self.apart(view, now);
-        let own = all.iter().map(|one| one.numbers);
-        // Machines that cannot be adopted count, so that the deployment does not double.
-        let others = view.refused.orphans.iter().map(|one| {
-            let one = numbers(one, view, Role::Beside, now).numbers;
-            Numbers { members: one.members.max(one.desired), deleting: true, ..one }
-        });
-        let sets: Vec<_> = own.chain(others).collect();
-        let fleet = Fleet {
-            replicas: self.replicas.saturating_sub(self.preserved(view, now)),
-            surge: self.surge,
-            unavailable: self.unavailable,
-            paused: view.deployment.spec.paused,
-            recreate: self.recreate,
-            guard: self.guard(view, now),
-            doubtful: view.doubtful && !view.listed,
-            new: self.new,
-            sets: &sets,
-        };
-        let step = if self.in_place.is_some() { fleet.step_in_place() } else { fleet.step() };
-        match step {
-            Step::Mark(set, count) => Plan::Mark(markable(&view.sets[set], count, view, now)),
-            Step::Unmark(set) => Plan::Unmark(recovered(&view.sets[set], view, now)),
-            Step::Scale(sizes) => {
-                let sizes = sizes.into_iter().map(|(set, to)| {
-                    let to = all[set].stored(to, self.replicas);
-                    let (one, from) = (&view.sets[set], size(&view.sets[set]));
-                    let all_seen = one.members.len() >= from;
-                    Resize { set: Arc::clone(&one.set), from, to, all_seen }
-                });
-                Plan::Scale(sizes.collect())
-            }
-            Step::List => Plan::List,
-            Step::Wait(Wait::Available(count)) => Plan::NoOp(Reason::Available(count)),
-            Step::Wait(Wait::Gone) => Plan::NoOp(Reason::Gone),
-            Step::Wait(Wait::Canary) => {
-                let soak = self.new.and_then(|new| self.soak(view, new, now));
-                Plan::NoOp(soak.map_or(Reason::Gone, Reason::Canary))
-            }
-            Step::Wait(Wait::Aborted) => Plan::NoOp(Reason::Aborted),
-            Step::Wait(Wait::Paused) => Plan::NoOp(Reason::Paused),
-            Step::Done => Plan::NoOp(Reason::Complete),
-        }
-    }
-
-    /// The numbers of each set, without the preserved Machines that are beside the deployment.
-    fn apart(&self, view: &View, now: Timestamp) -> Vec<Apart> {
-        let current = self.current(view, now);
-        let sets = view.sets.iter().enumerate();
-        sets.map(|(at, one)| numbers(one, view, self.role(at, current), now)).collect()
-    }
-
-    /// Preserved Machines of the current set that are not available: nothing is expected of them.
-    pub(super) fn preserved(&self, view: &View, now: Timestamp) -> usize {
-        let shift = |at| self.apart(view, now).get(at).map(|one: &Apart| one.shift);
-        self.current(view, now).and_then(shift).unwrap_or(0)
-    }
-
-    /// The set whose preserved Machines are replicas. A paused deployment with another template goes on with its newest
-    /// set. None during a rollout: new Machines that fail and are kept must not replace old ones that work.
-    pub(super) fn current(&self, view: &View, now: Timestamp) -> Option<usize> {
-        let active = |at: &usize| size(&view.sets[*at]) > 0 && !view.sets[*at].set.meta.deleting;
-        let newest = || (0..view.sets.len()).rev().find(active);
-        let paused = view.deployment.spec.paused;
-        let current = self.new.or_else(|| newest().filter(|_| paused));
-        current.filter(|current| !self.is_rolling(view, *current, now))
-    }
-
-    fn role(&self, at: usize, current: Option<usize>) -> Role {
-        match current {
-            Some(current) if current == at => Role::Replicas,
-            None if self.in_place.is_some() => Role::Members,
-            _ => Role::Beside,
-        }
-    }
-
-    /// Whether the preserved Machines of this set are in the counters.
-    pub(super) fn counts_preserved(&self, at: usize, current: Option<usize>) -> bool {
-        self.role(at, current) != Role::Beside
-    }
-
-    /// Whether another set has Machines to lose. An update in place does not leave preserved ones behind.
-    fn is_rolling(&self, view: &View, new: usize, now: Timestamp) -> bool {
-        let others = view.sets.iter().enumerate();
-        let mut others = others.filter(|(at, one)| *at != new && !one.set.meta.deleting);
-        others.any(|(_, one)| match self.in_place {
-            Some(_) => size(one) > 0,
-            None => numbers(one, view, Role::Beside, now).numbers.desired > 0,
-        })
-    }
-
     /// The oldest empty set beyond the history.
     fn old_set(&self, view: &View) -> Option<Arc<MachineSet>> {
         let limit = view.deployment.spec.history_limit;
@@ -334,194 +243,8 @@ impl Desired {
     }
 }
 
-/// The set whose hash is that of the current template. Several have it if they leave out different fields: then the
-/// one of the highest revision is current, so that an upgrade rolls nothing.
-fn set_of_template(view: &View) -> Result<Option<usize>, serde_json::Error> {
-    let template = &view.deployment.spec.template;
-    // The fields that sets leave out rarely differ.
-    let mut hashes: Vec<(Option<&str>, String)> = Vec::new();
-    let mut found = None;
-    for (at, one) in view.sets.iter().enumerate() {
-        let fields = one.set.state.hot_fields.as_deref();
-        if hashes.iter().all(|(known, _)| *known != fields) {
-            hashes.push((fields, template::hash_on(template, fields)?));
-        }
-        let label = one.set.state.labels.get(LABEL_TEMPLATE_HASH);
-        let is_its = |(known, hash): &(Option<&str>, String)| {
-            *known == fields && label == Some(hash.as_str())
-        };
-        if !one.set.meta.deleting && hashes.iter().any(is_its) {
-            let rank = revision::rank(one.set.state.revision, one.set.state.spec.replicas);
-            // Of equal ones the oldest.
-            if found.is_none_or(|(best, _)| rank > best) {
-                found = Some((rank, at));
-            }
-        }
-    }
-    // So that an unreadable template is refused without sets, too.
-    template::hash_on(template, None).map(|_| found.map(|(_, at)| at))
-}
-
-/// The revision of the current template is the highest one, also after a rollback. Its set has the change cause of the
-/// deployment; without one, it keeps its own. The answer is what is to be stored: on the set, or else on the
-/// deployment.
-fn number(view: &View, new: usize) -> Option<(Option<Arc<MachineSet>>, i64)> {
-    let set = &view.sets[new].set;
-    let others = newest(view, Some(new));
-    let cause = view.deployment.change_cause.as_ref();
-    let other_cause = cause.is_some() && cause != set.state.change_cause.as_ref();
-    let revision = match set.state.revision {
-        Some(revision) if revision > others && !other_cause => revision,
-        Some(revision) if revision > others => {
-            return Some((Some(Arc::clone(set)), revision));
-        }
-        _ => return Some((Some(Arc::clone(set)), others + 1)),
-    };
-    let stored = view.deployment.revision.as_deref();
-    (stored != Some(&*revision.to_string())).then_some((None, revision))
-}
-
-/// The highest revision, without that of one set. One that cannot be incremented was written by a user, and is ignored.
-fn newest(view: &View, without: Option<usize>) -> i64 {
-    let others = view.sets.iter().enumerate().filter(|(at, _)| Some(*at) != without);
-    let revisions = others.filter_map(|(_, one)| one.set.state.revision);
-    revisions.filter(|revision| *revision < i64::MAX).max().unwrap_or(0)
-}
-
-/// Whether it is Recreate, then maxSurge and maxUnavailable.
-fn limits(spec: &MachineDeploymentSpec, replicas: usize) -> Result<(bool, usize, usize), Refusal> {
-    match spec.strategy.kind.as_deref() {
-        None | Some("" | "RollingUpdate") => {}
-        Some("Recreate") => return Ok((true, 0, 0)),
-        // Its limits are others.
-        Some("InPlaceUpdate") => return Ok((false, 0, 0)),
-        Some(other) => return Err(Refusal::Strategy(other.to_owned())),
-    }
-    let limits = &spec.strategy.rolling_update;
-    let surge = Limit::read("rollingUpdate.maxSurge", limits.max_surge.as_ref())?;
-    let unavailable = Limit::read("rollingUpdate.maxUnavailable", limits.max_unavailable.as_ref())?;
-    let surge = surge.unwrap_or(Limit::Count(DEFAULT_SURGE));
-    let unavailable = unavailable.unwrap_or(Limit::Count(0));
-    if surge.is_zero() && unavailable.is_zero() {
-        return Err(Refusal::NoRoom("rollingUpdate"));
-    }
-    if let Limit::Percent(percent @ 101..) = unavailable {
-        return Err(Refusal::Limit("rollingUpdate.maxUnavailable", format!("{percent}%")));
-    }
-    match (surge.of(replicas, true), unavailable.of(replicas, false)) {
-        // As in Kubernetes: percentages that are rounded to nothing must not stop the rollout.
-        (0, 0) => Ok((false, 0, 1)),
-        (surge, unavailable) => Ok((false, surge, unavailable)),
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Limit {
-    Count(usize),
-    Percent(usize),
-}
-
-impl Limit {
-    fn read(field: &'static str, value: Option<&IntOrText>) -> Result<Option<Self>, Refusal> {
-        let refused = |text: String| Refusal::Limit(field, text);
-        Ok(match value {
-            None => None,
-            Some(IntOrText::Int(number)) => {
-                let count =
-                    i32::try_from(*number).ok().and_then(|count| usize::try_from(count).ok());
-                Some(Self::Count(count.ok_or_else(|| refused(number.to_string()))?))
-            }
-            Some(IntOrText::Text(text)) => {
-                let percent = text.strip_suffix('%').and_then(|digits| digits.parse::<u16>().ok());
-                Some(Self::Percent(percent.ok_or_else(|| refused(text.clone()))?.into()))
-            }
-        })
-    }
-
-    fn is_zero(self) -> bool {
-        matches!(self, Self::Count(0) | Self::Percent(0))
-    }
-
-    fn of(self, replicas: usize, up: bool) -> usize {
-        match self {
-            Self::Count(count) => count,
-            Self::Percent(percent) if up => (replicas * percent).div_ceil(100),
-            Self::Percent(percent) => replicas * percent / 100,
-        }
-    }
-}
-
 pub(super) fn min_ready(view: &View) -> SignedDuration {
     SignedDuration::from_secs(view.deployment.spec.min_ready_seconds.max(0).into())
-}
-
-pub(super) fn is_available(member: &Member, view: &View, now: Timestamp) -> bool {
-    member.available_at(min_ready(view)).is_some_and(|at| at < now)
-}
-
-/// `spec.replicas` of a set.
-fn size(one: &SetView) -> usize {
-    let replicas = one.set.state.spec.replicas.unwrap_or(DEFAULT_REPLICAS);
-    usize::try_from(replicas).unwrap_or(0)
-}
-
-fn numbers(one: &SetView, view: &View, role: Role, now: Timestamp) -> Apart {
-    let is_kept = |member: &Member| member.preserved(now).is_some();
-    let is_apart = |member: &Member| role != Role::Members && is_kept(member);
-    let (apart, others): (Vec<_>, Vec<_>) = one.members.iter().partition(|member| is_apart(member));
-    let available = |member: &Member| is_available(member, view, now);
-    let count =
-        |test: &dyn Fn(&Member) -> bool| others.iter().filter(|member| test(member)).count();
-    let marked = |member: &Member| member.is_marked() && !is_kept(member);
-    let serving = apart.iter().filter(|member| available(member)).count();
-    let numbers = Numbers {
-        desired: size(one),
-        members: one.members.len(),
-        open: one.open,
-        leaving: one.leaving,
-        late: one.late.map(|late| (late.least, late.most)),
-        available: count(&|member| !member.is_marked() && available(member)),
-        first: count(&|member| marked(member) || (member.has_failed() && !is_kept(member))),
-        marked: count(&marked),
-        marked_available: count(&|member| marked(member) && available(member)),
-        markable: count(&|member| is_markable(member, view, now)),
-        recovered: count(&|member| is_recovered(member, view, now)),
-        deleting: one.set.meta.deleting,
-        aborted: one.set.state.is_aborted(),
-        exact: view.listed,
-    };
-    let preserved = Preserved { available: serving, others: apart.len() - serving };
-    // Nothing of a set that is being deleted stays.
-    let preserved = if one.set.meta.deleting { Preserved::default() } else { preserved };
-    numbers.without(preserved, role == Role::Replicas)
-}
-
-fn is_markable(member: &Member, view: &View, now: Timestamp) -> bool {
-    let known = member.machine.as_ref().is_some_and(|one| !view.refused.has(&one.meta));
-    let deletable = known && member.preserved(now).is_none();
-    deletable && !member.is_marked() && !member.has_failed() && !is_available(member, view, now)
-}
-
-/// Whether only our mark keeps it from being available.
-fn is_recovered(member: &Member, view: &View, now: Timestamp) -> bool {
-    let is_refused = |one: &Arc<Machine>| view.refused.has(&one.meta);
-    let is_refused = member.machine.as_ref().is_some_and(is_refused);
-    let deletable = !is_refused && member.preserved(now).is_none();
-    deletable && member.is_marked_by_us() && is_available(member, view, now)
-}
-
-fn recovered(one: &SetView, view: &View, now: Timestamp) -> Vec<Arc<Machine>> {
-    let members = one.members.iter().filter(|member| is_recovered(member, view, now));
-    members.filter_map(|member| member.machine.clone()).collect()
-}
-
-/// Those without a Node first.
-fn markable(one: &SetView, count: usize, view: &View, now: Timestamp) -> Vec<Arc<Machine>> {
-    let members = one.members.iter().filter(|member| is_markable(member, view, now));
-    let mut machines: Vec<_> = members.filter_map(|member| member.machine.clone()).collect();
-    machines.sort_by_key(|one| (one.status.node_ref.is_some(), one.meta.key.clone()));
-    machines.truncate(count);
-    machines
 }
 
 #[cfg(test)]

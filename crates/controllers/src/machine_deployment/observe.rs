@@ -19,6 +19,7 @@ use super::memory::version_tried;
 use super::snapshot::{Member, Missing, NodesView, Refused, SetView, Snapshot, View};
 use super::template;
 use crate::kinds::{Machine, MachineDeployment, MachineSet};
+use crate::machine_node::{node_of, ready_since};
 use crate::machine_set::hold::Hold;
 use crate::machine_set::ordinals;
 use crate::owner_references::{orphans_of, owner_of};
@@ -205,13 +206,13 @@ async fn set_view(
             continue;
         }
         let machine = entry.known().map(Arc::clone);
-        let node = machine.as_deref().and_then(|machine| nodes::of_machine(controller, machine));
+        let node = machine.as_deref().and_then(|one| node_of(&controller.nodes, one));
         let node = node.as_deref();
         let unready = node.filter(|node| !node.is_ready());
         members.push(Member {
             key,
             machine,
-            ready: node.filter(|node| node.is_ready()).map(|node| node.readiness.since),
+            ready: ready_since(node),
             unready_since: unready.and_then(|node| node.readiness.since),
             preserve_on_node: node.and_then(preservation::on_node).map(Arc::from),
         });

@@ -3,15 +3,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_api::names::{
-    ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY, MARKED_BY_DEPLOYMENT,
-};
+use machinist_api::names::MARKED_BY_DEPLOYMENT;
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::meta::Meta;
 use machinist_domain::report::EventReason;
 
+use crate::deletion_order::{self, is_marked_by_others};
 use crate::in_place;
 use crate::kinds::{Machine, MachineDeployment, MachineSet, Node};
+use crate::machine_node::{ReadySince, available_at};
 use crate::preservation::{self, Preserved};
 
 /// The value of our mark on Machines; cluster-autoscaler writes a time.
@@ -128,20 +128,13 @@ pub struct Member {
     pub preserve_on_node: Option<Arc<str>>,
 }
 
-/// `None` if the Node's condition has no time.
-pub(super) type ReadySince = Option<Timestamp>;
-
 impl Member {
     /// When it has been ready for `min_ready`, possibly in the past.
     pub fn available_at(&self, min_ready: SignedDuration) -> Option<Timestamp> {
         if self.has_failed() || self.machine.as_deref().is_some_and(in_place::is_unavailable) {
             return None;
         }
-        match self.ready? {
-            _ if min_ready.is_zero() => Some(Timestamp::MIN),
-            Some(since) => since.checked_add(min_ready).ok(),
-            None => None,
-        }
+        available_at(self.ready, min_ready)
     }
 
     /// `None` if its MachineSet may delete it.
@@ -151,20 +144,13 @@ impl Member {
 
     /// Whether a MachineSet deletes it first.
     pub fn is_marked(&self) -> bool {
-        self.marks().next().is_some()
+        self.machine.as_deref().is_some_and(deletion_order::is_marked)
     }
 
     /// Whether it is marked by this controller alone.
     pub fn is_marked_by_us(&self) -> bool {
-        let mut marks = self.marks();
-        marks.next() == Some(MARK) && marks.next().is_none()
-    }
-
-    fn marks(&self) -> impl Iterator<Item = &str> {
-        let names = [ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY];
-        let machine = self.machine.as_deref();
-        let values = names.into_iter().filter_map(move |name| machine?.annotations.get(name));
-        values.filter(|value| !value.is_empty())
+        let marked_by_others = self.machine.as_deref().is_some_and(is_marked_by_others);
+        self.is_marked() && !marked_by_others
     }
 
     pub fn has_failed(&self) -> bool {

@@ -14,7 +14,8 @@ use super::memory::hold;
 use super::ownership::is_selected;
 use super::snapshot::{InFlight, Member, Seen, Snapshot, View};
 use super::{messages, ordinals};
-use crate::kinds::{Machine, MachineSetState, Node};
+use crate::kinds::{Machine, MachineSetState};
+use crate::machine_node::{node_of, ready_since};
 use crate::owner_references::{orphans_of, owner_of};
 use crate::preservation;
 use crate::served::Field;
@@ -122,11 +123,11 @@ fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &E
         (Membership::Member, machine) => view.members.push(Member {
             key: meta.key.clone(),
             seen: machine.map(|machine| {
-                let node = node(controller, machine);
+                let node = node_of(&controller.nodes, machine);
                 let preserve = node.as_deref().and_then(preservation::on_node);
                 Seen {
                     machine: Arc::clone(machine),
-                    ready: node.as_deref().filter(|it| it.is_ready()).map(|it| it.readiness.since),
+                    ready: ready_since(node.as_deref()),
                     preserve_on_node: preserve.map(Arc::from),
                 }
             }),
@@ -154,15 +155,6 @@ fn add(controller: &MachineSetController, set: &Meta, view: &mut View, entry: &E
         }
         _ => {}
     }
-}
-
-/// A Node with another uid is not the Machine's.
-fn node(controller: &MachineSetController, machine: &Machine) -> Option<Arc<Node>> {
-    let node_ref = machine.status.node_ref.as_ref()?;
-    let key = ObjectKey::new("", Arc::clone(&node_ref.name));
-    let Some(Entry::Known(node)) = controller.nodes.get(&key) else { return None };
-    let same = node_ref.uid.0.is_empty() || node_ref.uid == node.meta.uid;
-    same.then_some(node)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 
 use crate::kinds::{Machine, MachineSetState};
+use crate::machine_node::{ReadySince, available_at};
 use crate::preservation::Preserved;
 use crate::served::Field;
 
@@ -87,16 +88,9 @@ impl Member {
     }
 }
 
-/// `None` if the Node's condition has no time.
-pub(super) type ReadySince = Option<Timestamp>;
-
 impl Seen {
     /// When it has been ready for `min_ready`, possibly in the past; `None` if it is not ready or the time is unknown.
     pub fn available_at(&self, min_ready: SignedDuration) -> Option<Timestamp> {
-        match self.ready? {
-            _ if min_ready.is_zero() => Some(Timestamp::MIN),
-            Some(since) => since.checked_add(min_ready).ok(),
-            None => None,
-        }
+        available_at(self.ready, min_ready)
     }
 }

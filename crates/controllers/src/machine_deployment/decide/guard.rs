@@ -11,8 +11,9 @@ use super::super::error::{GuardField, Refusal};
 use super::super::failed::{Defect, FailedMachines};
 use super::super::plan::{Finding, Plan, Reason, Soak};
 use super::super::snapshot::{Member, SetView, View};
+use super::limits::Limit;
 use super::scaling::Guard;
-use super::{Desired, Limit, min_ready};
+use super::{Desired, min_ready};
 use crate::kinds::Machine;
 
 const DEFAULT_CANARIES: usize = 1;

@@ -9,8 +9,9 @@ use machinist_domain::key::ObjectKey;
 use super::super::node_marks::{self, Marks};
 use super::super::plan::{NodePatch, Plan, Reason};
 use super::super::snapshot::View;
+use super::Desired;
+use super::members::numbers;
 use super::scaling::Guard;
-use super::{Desired, numbers};
 use crate::kinds::Node;
 
 /// Nodes of one step, so that a large deployment reports meanwhile.

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use machinist_api::names::{ANNOTATION_PRESERVE, PRESERVE_AUTO};
 
 use super::super::snapshot::{Member, View};
+use crate::deletion_order::is_marked_by_others;
 use crate::kinds::Machine;
-use crate::preservation::is_marked_by_others;
 
 /// The newest ones for which nothing is requested, on the Machine or its Node, as many as there is room for.
 pub(super) fn failed(view: &View, now: Timestamp) -> Vec<Arc<Machine>> {

@@ -11,6 +11,7 @@ use super::super::MachineDeploymentController;
 use super::super::ownership;
 use super::super::snapshot::{Missing, NodesView, SetView, Snapshot};
 use crate::kinds::{Machine, Node};
+use crate::machine_node::node_of;
 
 pub(super) async fn view(
     controller: &MachineDeploymentController,
@@ -20,7 +21,7 @@ pub(super) async fn view(
     let mut members = Vec::new();
     for (at, one) in sets.iter().enumerate() {
         for machine in one.members.iter().filter_map(|member| member.machine.as_deref()) {
-            if let Some(node) = of_machine(controller, machine) {
+            if let Some(node) = node_of(&controller.nodes, machine) {
                 members.push((at, certain(controller, node).await?));
             }
         }
@@ -42,17 +43,6 @@ pub(super) async fn of_deleted(
     let (uid, version) = (Uid("".into()), Version(0));
     let meta = Meta { key: key.clone(), uid, version, deleting: true };
     Ok(Some(Snapshot { meta, content: Err(Missing::Deleted(strays)) }))
-}
-
-/// The Machine's Node. One with another uid is not the Machine's.
-pub(super) fn of_machine(
-    controller: &MachineDeploymentController,
-    machine: &Machine,
-) -> Option<Arc<Node>> {
-    let node_ref = machine.status.node_ref.as_ref()?;
-    let key = ObjectKey::new("", Arc::clone(&node_ref.name));
-    let Some(Entry::Known(node)) = controller.nodes.get(&key) else { return None };
-    (node_ref.uid.0.is_empty() || node_ref.uid == node.meta.uid).then_some(node)
 }
 
 /// Nodes with marks of the deployment whose Machine has left it. A Node that no Machine here has may belong to another
