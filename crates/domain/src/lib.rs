@@ -2,7 +2,7 @@
 //!
 //! * Objects: [`key`], [`meta`], [`pairs`], [`labels`], [`conditions`], [`machine`] (phases).
 //! * Reconciling: [`observed`], [`retry`], [`backoff`], [`report`], [`patch`], [`annotations`], [`expiring`].
-//! * Calls to clouds: [`permit`]. Budgets: [`remediation`].
+//! * Calls to clouds: [`permit`]. Budgets: [`remediation`]. Freezes: [`safety`].
 //! * Stable names: [`hash`]. Capacity: [`shape`], [`capacity_annotations`].
 //!
 //! What serves one controller is in its folder.
@@ -29,4 +29,5 @@ pub mod permit;
 pub mod remediation;
 pub mod report;
 pub mod retry;
+pub mod safety;
 pub mod shape;

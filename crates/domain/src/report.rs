@@ -24,6 +24,8 @@ machinist_api::named_enum! {
         FailedDelete,
         FailedUpdate,
         FailedValidate,
+        FreezeEnded,
+        Frozen,
         InvalidConfiguration,
         MachineFailed = "Failed",
         MachinesNotReady,

@@ -29,6 +29,8 @@ machinist_api::named_enum! {
         Throttled,
         Unauthorised,
         NotLeader,
+        /// A freeze stops the change ([`crate::safety`]); nothing was sent.
+        Frozen,
         /// No answer: the request may have been executed.
         Unavailable,
         /// An answer that cannot be decoded, or a failing admission webhook.

@@ -2,7 +2,7 @@
 //!
 //! * Reconciling: [`controller`] (the trait and its driver), [`queue`], [`self_writes`].
 //! * Reading: [`cluster`] (clients), [`cache`] (informers), [`batch_cache`] (batched answers of cloud APIs).
-//! * Writing: [`writer`] (the one gateway), [`lease`] (leader election), [`events`].
+//! * Writing: [`writer`] (the one gateway), [`lease`] (leader election), [`freezes`], [`events`].
 //! * Process: [`manager`], [`tasks`], [`shutdown`], [`clock`], [`timings`], [`metrics`],
 //!   [`health`], [`readiness`], [`admin`], [`tls`] and [`delegated_auth`] of its servers.
 
@@ -16,6 +16,7 @@ pub mod cluster;
 pub mod controller;
 mod delegated_auth;
 pub mod events;
+pub mod freezes;
 mod health;
 pub mod lease;
 pub mod manager;

@@ -17,11 +17,13 @@ use crate::cluster::Cluster;
 use crate::cluster::wait::wait_ready;
 use crate::controller::start::{Registration, Shared, Start};
 use crate::events::Events;
+use crate::freezes::Freezes;
 use crate::health::Health;
+use crate::lease::Leadership;
 use crate::lease::elector::{Candidate, Elector};
-use crate::lease::{Leadership, LeaseCustom};
 use crate::messages;
 use crate::metrics::Metrics;
+use crate::readiness::Readiness;
 use crate::tasks::{TaskPanicked, Tasks};
 use crate::timings::Timings;
 use crate::tls::{self, Certificate, CertificateError};
@@ -88,6 +90,7 @@ impl Manager {
         let caches = Caches::new(clock.clone(), timings, metrics.clone(), tasks.clone());
         let window = timings.event_window;
         let identity = options.identity.clone();
+        let freezes = Arc::new(Freezes::new(clock.clone(), metrics.clone()));
         let shared = Arc::new(Shared {
             control: control.counted_by(metrics.clone()),
             target: target.map(|target| target.counted_by(metrics.clone())),
@@ -96,7 +99,8 @@ impl Manager {
             gateway: Arc::new(Gateway::new(options.dry_run, timings.cloud_call, metrics.clone())),
             events: Arc::new(Events::new(window, clock.clone(), metrics.clone(), identity)),
             metrics,
-            readiness: Arc::default(),
+            readiness: Arc::new(Readiness::new(freezes.clone())),
+            freezes,
             health: Health::new(tasks.clone(), timings.stall),
             clock,
             timings,
@@ -190,6 +194,10 @@ impl Manager {
     /// Returns when all controllers have stopped and all leases are released.
     async fn control(&self, controllers: Vec<Registration>, stop: &CancellationToken) {
         let (working, electing) = (self.shared.tasks.group(), self.shared.tasks.group());
+        if let Some(one) = controllers.iter().find(|one| one.declaration.obeys_freezes()) {
+            let Shared { freezes, caches, control, scope, .. } = &*self.shared;
+            freezes.watch(caches, control, scope, self.lease_namespace(one));
+        }
         for controller in controllers {
             let leadership = self.leadership(&controller, &electing);
             let workers = self.options.workers.get(controller.declaration.name).copied();
@@ -209,14 +217,17 @@ impl Manager {
         electing.stop().await;
     }
 
+    fn lease_namespace(&self, controller: &Registration) -> &str {
+        controller.lease.namespace.unwrap_or(&self.options.lease_namespace)
+    }
+
     fn leadership(&self, controller: &Registration, electing: &Tasks) -> Leadership {
         let needed = self.options.leader_elect.unwrap_or(controller.declaration.lease.required);
         if !needed || self.options.dry_run {
             return Leadership::NotNeeded;
         }
-        let LeaseCustom { namespace, duration } = controller.lease;
-        let namespace = namespace.unwrap_or(&self.options.lease_namespace);
-        let duration = duration.unwrap_or(self.shared.timings.lease);
+        let namespace = self.lease_namespace(controller);
+        let duration = controller.lease.duration.unwrap_or(self.shared.timings.lease);
         let candidate = Candidate {
             controller: controller.declaration.name,
             key: ObjectKey::new(namespace, controller.declaration.lease_name()),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use machinist_api::resource::{CONFIG_MAPS, LEASES, Resource, SECRETS};
 use machinist_domain::key::ObjectKey;
+use machinist_domain::safety::Freeze;
 use machinist_domain::texts;
 
 use crate::cache::CacheState;
@@ -19,6 +20,7 @@ use crate::tls::CertificateError;
 pub(crate) const NO_SERVICE: &str = "KUBERNETES_SERVICE_HOST and _PORT are not set";
 pub(crate) const API_ANSWERS: &str = "API server answers";
 pub(crate) const RUNS: &str = "runs";
+pub(crate) const NOT_FROZEN: &str = "no freeze is in force";
 pub(crate) const READY: &str = "readyz check passed";
 pub(crate) const NOT_READY: &str = "readyz check failed";
 pub(crate) const TASKS_RUN: &str = "tasks run";
@@ -165,6 +167,26 @@ pub(crate) fn lease(controller: &str, lease: &ObjectKey, view: LeaseView<'_>) ->
     }
 }
 
+/// `others` more freezes are in force.
+pub(crate) fn frozen(first: &Freeze, others: usize) -> String {
+    let Freeze { reason, since, source, text } = first;
+    let cause = if text.is_empty() { String::new() } else { format!(": {text}") };
+    let more = if others == 0 { String::new() } else { format!(" (and {others} more)") };
+    format!("frozen since {since:.0} ({}) by the {source}{cause}{more}", reason.as_str())
+}
+
+pub(crate) fn freezes_unread(resource: Resource, error: Option<&ApiError>) -> String {
+    let Some(error) = error else {
+        return format!("freezes are not known yet: {resource} are not read");
+    };
+    let cure = match resource {
+        _ if !error.is_forbidden() => String::new(),
+        CONFIG_MAPS => format!("; {APPLY_LEASE_ROLE}"),
+        _ => format!("; {APPLY_CLUSTER_ROLE}"),
+    };
+    format!("freezes are not known, so no controller starts: {resource}: {error}{cure}")
+}
+
 pub(crate) fn cache(resource: Resource, state: &CacheState, not_served: bool) -> String {
     let mut text = format!("cache of {resource} has {} objects", state.objects);
     if state.undecodable > 0 {
@@ -184,8 +206,9 @@ pub(crate) fn cache(resource: Resource, state: &CacheState, not_served: bool) ->
 #[cfg(test)]
 mod tests {
     use kube::config::KubeconfigError;
-    use machinist_api::resource::{MACHINE_SETS, MACHINES};
+    use machinist_api::resource::{MACHINE_SETS, MACHINES, NAMESPACES};
     use machinist_domain::message_table::message_table;
+    use machinist_domain::safety::Reason;
 
     use super::*;
 
@@ -195,6 +218,26 @@ mod tests {
     fn refused(code: u16, reason: &str, message: &str) -> ApiError {
         let (reason, message) = (reason.to_owned(), message.to_owned());
         ApiError::Refused { code, reason, message, retry_after: None }
+    }
+
+    fn of_freezes(lost: &ApiError) -> [String; 7] {
+        let no_config_maps = refused(403, "Forbidden", "configmaps is forbidden");
+        let no_namespaces = refused(403, "Forbidden", "namespaces is forbidden");
+        let freeze = Freeze {
+            reason: Reason::Requested,
+            since: "2026-01-02T03:04:05.678Z".parse().unwrap(),
+            source: "ConfigMap machinist-system/machinist-freeze".into(),
+            text: "network work".into(),
+        };
+        [
+            NOT_FROZEN.to_owned(),
+            frozen(&freeze, 0),
+            frozen(&freeze, 2),
+            freezes_unread(CONFIG_MAPS, None),
+            freezes_unread(CONFIG_MAPS, Some(lost)),
+            freezes_unread(CONFIG_MAPS, Some(&no_config_maps)),
+            freezes_unread(NAMESPACES, Some(&no_namespaces)),
+        ]
     }
 
     #[test]
@@ -288,6 +331,7 @@ mod tests {
             LeaseView::HeldBy("pod-2"),
         ];
         rows.extend(views.map(|view| ("`/readyz`", lease("machine", &key, view))));
+        rows.extend(of_freezes(&lost).map(|text| ("`/readyz`", text)));
         let rows: Vec<_> = rows.into_iter().map(|(place, text)| (place, "", text)).collect();
         insta::assert_snapshot!("messages", message_table(&rows));
     }

@@ -42,6 +42,7 @@ pub struct Metrics {
     events: Family<Labels<2>, Counter>,
     cloud_calls: Family<Labels<2>, Counter>,
     pub(crate) cloud_writes: Family<Labels<4>, Counter>,
+    frozen: Family<Labels<2>, Gauge>,
     cache_synced: Family<Labels<1>, Gauge>,
     cache_objects: Family<Labels<1>, Gauge>,
     cache_undecodable: Family<Labels<1>, Gauge>,
@@ -84,6 +85,10 @@ impl Default for Metrics {
             cloud_writes: reg.add(
                 "cloud_writes",
                 "Cloud API calls that change something, by controller, provider, verb and result",
+            ),
+            frozen: reg.add(
+                "frozen",
+                "Freezes in force, by reason and scope (cluster, namespace or object)",
             ),
             cache_synced: reg.add("cache_synced", "1 if the first list is complete, by kind"),
             cache_objects: reg.add("cache_objects", "Objects in the cache, by kind"),
@@ -136,6 +141,10 @@ impl Metrics {
 
     pub(crate) fn leader(&self, controller: &'static str, leads: bool) {
         self.leaders.get_or_create(&[("controller", controller)]).set(i64::from(leads));
+    }
+
+    pub(crate) fn frozen(&self, reason: &'static str, scope: &'static str, count: usize) {
+        self.frozen.get_or_create(&[("reason", reason), ("scope", scope)]).set(clamp(count));
     }
 
     pub(crate) fn lease_changed_hands(&self, lease: &ObjectKey, before: &str, holder: &str) {

@@ -1,8 +1,9 @@
 //! Readiness of the process: the details of `/readyz`.
 //!
-//! It is not ready while the API server has not answered, a cache has not been filled, or a right is missing for the
-//! caches or the Lease of a controller. A missing CustomResourceDefinition does not make it unready: the controller
-//! starts by itself, and the others of the process work meanwhile.
+//! It is not ready while the API server has not answered, a cache has not been filled, it is not known what is frozen,
+//! or a right is missing for the caches or the Lease of a controller. Neither a freeze nor a missing
+//! CustomResourceDefinition makes it unready: the controller of a missing one starts by itself, and the others of the
+//! process work meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use parking_lot::Mutex;
 
 use crate::cache::{AnyCache, Scope};
 use crate::cluster::ApiError;
+use crate::freezes::Freezes;
 use crate::messages;
 
 /// The mark of a line. The first two are those of Kubernetes' probes.
@@ -69,9 +71,10 @@ impl LeaseView<'_> {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Readiness {
     state: Mutex<State>,
+    freezes: Arc<Freezes>,
 }
 
 #[derive(Debug, Default)]
@@ -84,6 +87,10 @@ struct State {
 }
 
 impl Readiness {
+    pub(crate) fn new(freezes: Arc<Freezes>) -> Self {
+        Self { state: Mutex::default(), freezes }
+    }
+
     pub fn api_answers(&self) {
         self.state.lock().api_answers = true;
     }
@@ -128,6 +135,10 @@ impl Readiness {
         if let Some(platform) = &state.platform {
             text += &Mark::Passed.line(platform);
         }
+        if let Some((known, mark, line)) = self.freezes.describe() {
+            ready &= known;
+            text += &mark.line(&line);
+        }
         for (mark, lease) in state.leases.values() {
             ready &= *mark != Mark::NeedsAction;
             text += &mark.line(lease);
@@ -171,6 +182,7 @@ mod tests {
 
     use super::*;
     use crate::cache::CacheState;
+    use crate::clock::ManualClock;
 
     fn forbidden() -> ApiError {
         ApiError::Refused {
@@ -214,6 +226,11 @@ mod tests {
         }
     }
 
+    fn readiness() -> Readiness {
+        let clock = Arc::new(ManualClock::default());
+        Readiness::new(Arc::new(Freezes::new(clock, Arc::default())))
+    }
+
     fn ready(readiness: &Readiness, resource: Resource, scope: Scope) -> bool {
         let caches: [Arc<dyn AnyCache>; 1] = [Arc::new(Forbidden(resource, scope))];
         let (ready, text) = readiness.describe(&caches);
@@ -223,7 +240,7 @@ mod tests {
 
     #[test]
     fn forbidden_definitions_matter_only_while_a_controller_waits() {
-        let readiness = Readiness::default();
+        let readiness = readiness();
         readiness.api_answers();
         readiness.waits("annotator", Waiting::Served(MACHINE_SETS));
         assert!(!ready(&readiness, CUSTOM_RESOURCE_DEFINITIONS, Scope::All));
@@ -234,7 +251,7 @@ mod tests {
 
     #[test]
     fn forbidden_single_object_does_not_affect_readiness() {
-        let readiness = Readiness::default();
+        let readiness = readiness();
         readiness.api_answers();
         assert!(ready(&readiness, SECRETS, Scope::Object(ObjectKey::new("ns", "aws"))));
         assert!(!ready(&readiness, SECRETS, Scope::All), "all of them are needed");
@@ -242,7 +259,7 @@ mod tests {
 
     #[test]
     fn missing_definition_needs_action_and_does_not_affect_readiness() {
-        let readiness = Readiness::default();
+        let readiness = readiness();
         readiness.api_answers();
         readiness.waits("machine", Waiting::Missing(MACHINE_SETS));
         let (ready, text) = readiness.describe(&[]);
@@ -255,7 +272,7 @@ mod tests {
 
     #[test]
     fn lease_without_the_right_to_it_is_not_shown_as_one_without_a_holder() {
-        let (readiness, lease) = (Readiness::default(), ObjectKey::new("ns", "machinist"));
+        let (readiness, lease) = (readiness(), ObjectKey::new("ns", "machinist"));
         readiness.api_answers();
         let error = forbidden();
         for view in [LeaseView::Unreadable(&error), LeaseView::NotTaken(&error)] {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use machinist_api::resource::Resource;
 use machinist_controllers::DECLARATIONS;
 use machinist_runtime::controller::declaration::{
-    Declaration, RUNTIME_READS, RUNTIME_ROLE_READS, RUNTIME_WRITES, Read, Write,
+    Declaration, FREEZE_READS, FREEZE_ROLE_READS, RUNTIME_READS, RUNTIME_ROLE_READS,
+    RUNTIME_WRITES, Read, Write,
 };
 use machinist_runtime::metrics::{Description, Metrics};
 
@@ -38,7 +39,9 @@ fn controllers() -> String {
     text.push_str(&requests(RUNTIME_READS.iter().chain(&RUNTIME_ROLE_READS), &RUNTIME_WRITES));
     for one in DECLARATIONS {
         text.extend([format!("\n## {}\n\n{}\n\n", one.name, one.summary)]);
-        text.push_str(&requests(one.reads.iter().chain(one.role_reads), one.writes));
+        let freezes = one.obeys_freezes().then(|| FREEZE_READS.iter().chain(&FREEZE_ROLE_READS));
+        let reads = one.reads.iter().chain(one.role_reads).chain(freezes.into_iter().flatten());
+        text.push_str(&requests(reads, one.writes));
         if !one.conditions.is_empty() {
             let rows: Vec<_> = one
                 .conditions

@@ -67,6 +67,10 @@ pub const ANNOTATION_IN_PLACE_TARGET: &str = "machinist.dev/in-place-update-targ
 pub const ANNOTATION_IN_PLACE_TIMEOUT: &str = "machinist.dev/in-place-update-timeout";
 /// On a MachineSet: it neither creates nor deletes Machines while a Machine is moved out of it or into it.
 pub const ANNOTATION_HOLD: &str = "machinist.dev/hold";
+/// Of an object or its Namespace: machinist changes nothing of it. The value is the reason, in the words of its writer.
+pub const ANNOTATION_FREEZE: &str = "machinist.dev/freeze";
+/// The ConfigMap that stops all changes while it exists, in the namespace of the Leases. Its key `reason` says why.
+pub const FREEZE_CONFIG_MAP: &str = "machinist-freeze";
 
 /// On a MachineSet of a MachineDeployment and on its Machines: the hash of the template.
 pub const LABEL_TEMPLATE_HASH: &str = "machinist.dev/template-hash";

@@ -28,6 +28,7 @@ mod tests {
             ANNOTATION_DRAIN,
             ANNOTATION_FAILED_MACHINES,
             ANNOTATION_FORCE_DELETION,
+            ANNOTATION_FREEZE,
             ANNOTATION_HOLD,
             ANNOTATION_HOLDER,
             ANNOTATION_HOT_FIELDS,

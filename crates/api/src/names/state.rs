@@ -33,6 +33,9 @@ pub const CONDITION_MACHINES_READY: &str = "MachinesReady";
 /// Of a MachineSet: it has Machines that are preserved. Absent otherwise.
 pub const CONDITION_MACHINES_PRESERVED: &str = "MachinesPreserved";
 
+/// A freeze stops changes of the object; the reason is that of the freeze. Absent otherwise.
+pub const CONDITION_FROZEN: &str = "Frozen";
+
 /// Of a MachineDeployment: at least replicas − maxUnavailable Machines are available.
 pub const CONDITION_AVAILABLE: &str = "Available";
 /// Of a MachineDeployment: whether a rollout advances or is complete.

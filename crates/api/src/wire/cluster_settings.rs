@@ -1,10 +1,21 @@
 //! Cluster-wide settings: ConfigMaps with certificates, Infrastructures, FeatureGates, and the Leases of other
 //! controllers.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::{Metadata, Object, Raw, lenient};
+
+/// The switch that stops all changes by its existence.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct FreezeConfigMap {
+    pub metadata: Metadata,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub data: BTreeMap<String, String>,
+}
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

@@ -20,8 +20,8 @@ mod tests;
 
 pub use cluster_settings::{
     AwsPlatformStatus, CertificatesConfigMap, CertificatesData, FeatureGate, FeatureGateStatus,
-    GateName, Infrastructure, InfrastructureStatus, Lease, LeaseSpec, PlatformStatus,
-    ServiceEndpoint, VersionGates,
+    FreezeConfigMap, GateName, Infrastructure, InfrastructureStatus, Lease, LeaseSpec,
+    PlatformStatus, ServiceEndpoint, VersionGates,
 };
 pub use condition::Condition;
 pub use event::{Event, EventSeries, EventSource, InvolvedObject};

@@ -41,6 +41,8 @@ impl Drainer {
             match answer {
                 Ok(Some(())) => outcome.accepted.push(uid),
                 Ok(None) => {}
+                // It is evicted as soon as the freeze ends: the pod refused nothing.
+                Err(error) if error.is_frozen() => {}
                 Err(error) => outcome.refused.push((uid, failure(&error))),
             }
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use machinist_api::event_recycler::{EventRecyclerSpec, EventRecyclerStatus};
+use machinist_api::names::ANNOTATION_FREEZE;
 use machinist_api::resource::{EVENT_RECYCLERS, Resource};
 use machinist_api::wire;
 use machinist_domain::meta::Meta;
@@ -13,6 +14,8 @@ pub struct EventRecycler {
     pub meta: Meta,
     pub generation: i64,
     pub finalizers: Box<[String]>,
+    /// The annotation `machinist.dev/freeze`.
+    pub freeze: Option<Box<str>>,
     pub spec: Option<Arc<EventRecyclerSpec>>,
     pub status: Arc<EventRecyclerStatus>,
 }
@@ -29,6 +32,11 @@ impl Kind for EventRecyclers {
         EventRecycler {
             meta: Meta::of(&wire.metadata),
             generation: wire.metadata.generation,
+            freeze: wire
+                .metadata
+                .annotations
+                .get(ANNOTATION_FREEZE)
+                .map(|text| text.as_str().into()),
             finalizers: wire.metadata.finalizers.into(),
             spec: wire.spec.map(Arc::new),
             status: Arc::new(wire.status),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use machinist_api::names::{ANNOTATION_CHANGE_CAUSE, ANNOTATION_REVISION};
+use machinist_api::names::{ANNOTATION_CHANGE_CAUSE, ANNOTATION_FREEZE, ANNOTATION_REVISION};
 use machinist_api::resource::{MACHINE_DEPLOYMENTS, Resource};
 use machinist_api::wire;
 use machinist_domain::conditions::{self, Condition};
@@ -27,6 +27,8 @@ pub struct MachineDeployment {
     /// The annotation with the revision.
     pub revision: Option<Arc<str>>,
     pub change_cause: Option<Arc<str>>,
+    /// The annotation `machinist.dev/freeze`.
+    pub freeze: Option<Arc<str>>,
     pub spec: MachineDeploymentSpec,
     pub status: MachineDeploymentStatus,
 }
@@ -100,6 +102,7 @@ impl Kind for MachineDeployments {
             scalable: self.reader.read(&metadata, &spec.template),
             revision: metadata.annotations.get(ANNOTATION_REVISION).map(name),
             change_cause: metadata.annotations.get(ANNOTATION_CHANGE_CAUSE).map(name),
+            freeze: metadata.annotations.get(ANNOTATION_FREEZE).map(name),
             spec: MachineDeploymentSpec {
                 replicas: spec.replicas,
                 selector: Selector::read(&spec.selector),

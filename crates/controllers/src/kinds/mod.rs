@@ -35,8 +35,15 @@ pub use pod::Pods;
 pub use scalable::{AsScalable, Scalable};
 pub(crate) use taint::Taint;
 
+use std::sync::Arc;
+
+use machinist_api::names::ANNOTATION_FREEZE;
+use machinist_api::resource::{MACHINE_DEPLOYMENTS, MACHINE_SETS};
+use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
+use machinist_domain::safety::ObjectRef;
 use machinist_runtime::cache::kind::Stored;
+use machinist_runtime::freezes::Freezable;
 
 macro_rules! stored {
     ($($object:ty),*) => {
@@ -50,3 +57,41 @@ macro_rules! stored {
 
 stored!(cloud::CertificateMap, cloud::Infrastructure, FeatureGate, Lease);
 stored!(Event, EventRecycler, Machine, MachineDeployment, Node, Pod);
+
+impl Freezable for Machine {
+    fn freeze(&self) -> Option<&str> {
+        self.annotations.get(ANNOTATION_FREEZE)
+    }
+
+    fn parent(&self) -> Option<ObjectRef> {
+        owner(&self.meta, self.owner.as_deref()?, MACHINE_SETS.kind)
+    }
+}
+
+impl Freezable for MachineSet {
+    fn freeze(&self) -> Option<&str> {
+        self.state.freeze.as_deref()
+    }
+
+    fn parent(&self) -> Option<ObjectRef> {
+        owner(&self.meta, self.state.owner.as_deref()?, MACHINE_DEPLOYMENTS.kind)
+    }
+}
+
+impl Freezable for MachineDeployment {
+    fn freeze(&self) -> Option<&str> {
+        self.freeze.as_deref()
+    }
+}
+
+impl Freezable for EventRecycler {
+    fn freeze(&self) -> Option<&str> {
+        self.freeze.as_deref()
+    }
+}
+
+/// The owner, if it is of this kind.
+fn owner(meta: &Meta, owner: &Owner, kind: &'static str) -> Option<ObjectRef> {
+    let (namespace, name) = (Arc::clone(&meta.key.namespace), Arc::clone(&owner.name));
+    (*owner.kind == *kind).then(|| ObjectRef { kind, key: ObjectKey::new(namespace, name) })
+}

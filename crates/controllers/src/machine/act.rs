@@ -234,7 +234,12 @@ impl Executor<'_> {
         if let Some(pause) = domains.enter(group, key) {
             return Err(Box::new(Outcome::Paused(pause)));
         }
-        let called = CloudCall { provider: chosen.provider, verb: call.as_str(), key };
+        let called = CloudCall {
+            provider: chosen.provider,
+            verb: call.as_str(),
+            effect: call.effect(),
+            key,
+        };
         let work = work(&*chosen.cloud, machine);
         let error = match self.writer.change_cloud(called, self.plan, work).await {
             Ok(Some(answer)) => {
@@ -246,7 +251,7 @@ impl Executor<'_> {
             Err(error @ CloudWriteError::TimedOut(_)) => {
                 CloudError::new(ErrorClass::Unavailable, error.to_string())
             }
-            Err(error @ CloudWriteError::NotLeader(_)) => {
+            Err(error @ (CloudWriteError::NotLeader(_) | CloudWriteError::Frozen(_))) => {
                 return Err(Box::new(Outcome::Failed(error.failure())));
             }
         };

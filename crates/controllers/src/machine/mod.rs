@@ -114,6 +114,7 @@ pub struct MachineController {
 impl MachineController {
     pub fn new(shared: &Arc<Shared>, kind: Machines, settings: Settings) -> Self {
         let machines = shared.caches.open(&shared.control, shared.scope.clone(), kind);
+        shared.freezes.follow(&machines);
         shared.metrics.of::<Inventory>().machines(&machines);
         let cluster = shared.target.as_ref().unwrap_or(&shared.control);
         let nodes = shared.caches.open(cluster, Scope::All, Nodes);

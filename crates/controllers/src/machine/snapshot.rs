@@ -11,6 +11,7 @@ use machinist_domain::machine::{MachineAuthority, Phase};
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::Failure;
+use machinist_domain::safety::EffectKind;
 use machinist_provider::cloud::{MachineRef, ObservedInstance, ProviderStatus};
 use machinist_provider::spec::SpecError;
 
@@ -39,6 +40,15 @@ impl Call {
             Self::Create => "create",
             Self::Update => "update",
             Self::Delete => "delete",
+        }
+    }
+
+    /// What it is to freezes.
+    pub fn effect(self) -> EffectKind {
+        match self {
+            Self::Create => EffectKind::CloudCreate,
+            Self::Update => EffectKind::Change,
+            Self::Delete => EffectKind::CloudDelete,
         }
     }
 }

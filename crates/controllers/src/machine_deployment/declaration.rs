@@ -1,4 +1,6 @@
-use machinist_api::names::{CONDITION_AVAILABLE, CONDITION_PROGRESSING, CONDITION_REPLICA_FAILURE};
+use machinist_api::names::{
+    CONDITION_AVAILABLE, CONDITION_FROZEN, CONDITION_PROGRESSING, CONDITION_REPLICA_FAILURE,
+};
 use machinist_api::resource::{MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, NODES};
 use machinist_domain::report::EventReason;
 use machinist_runtime::controller::declaration::{Declaration, Lease, Read, WATCH, Write};
@@ -37,6 +39,11 @@ pub const DECLARATION: Declaration = Declaration {
             "MachineSets cannot be created, scaled or deleted, or one cannot create or delete \
              Machines, and why. Absent otherwise.",
         ),
+        (
+            MACHINE_DEPLOYMENTS,
+            CONDITION_FROZEN,
+            "Which freeze stops changes, and why. Absent otherwise.",
+        ),
     ],
     events: &[
         EventReason::Adopted,
@@ -46,6 +53,8 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::FailedCreate,
         EventReason::FailedDelete,
         EventReason::FailedUpdate,
+        EventReason::FreezeEnded,
+        EventReason::Frozen,
         EventReason::InvalidConfiguration,
         EventReason::ReconcileError,
         EventReason::Released,
@@ -83,6 +92,7 @@ const WRITES: &[Write] = &[
             "status.conditions[Available]",
             "status.conditions[Progressing]",
             "status.conditions[ReplicaFailure]",
+            "status.conditions[Frozen]",
         ],
         "Conditions of other types stay.",
     ),

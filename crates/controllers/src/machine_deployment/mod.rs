@@ -32,6 +32,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use machinist_api::resource::MACHINE_DEPLOYMENTS;
+use machinist_domain::conditions::Condition;
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::machine_timings::MachineTimings;
 use machinist_domain::meta::Meta;
@@ -91,10 +92,13 @@ impl MachineDeploymentController {
         let (caches, scope) = (&shared.caches, &shared.scope);
         let machines = caches.open(&shared.control, scope.clone(), machines);
         let sets = caches.open(&shared.control, scope.clone(), sets);
+        let deployments = caches.open(&shared.control, scope.clone(), deployments);
+        shared.freezes.follow(&sets);
+        shared.freezes.follow(&deployments);
         let nodes_cluster = shared.target.as_ref().unwrap_or(&shared.control);
         let nodes = caches.open(nodes_cluster, Scope::All, Nodes);
         Self {
-            deployments: caches.open(&shared.control, scope.clone(), deployments),
+            deployments,
             nodes_by_rollout: nodes.index(node_marks::by_deployment),
             nodes,
             sets_by_owner: sets.index_entries(ownership::sets_by_owner),
@@ -215,6 +219,11 @@ impl Controller for MachineDeploymentController {
         now: Timestamp,
     ) -> Report {
         report(snapshot, plan, outcome, now)
+    }
+
+    fn conditions(&self, snapshot: &Snapshot) -> Option<Vec<Condition>> {
+        let deployment = &snapshot.content.as_ref().ok()?.deployment;
+        (!snapshot.meta.deleting).then(|| deployment.status.conditions.to_vec())
     }
 
     async fn write_status(

@@ -90,6 +90,11 @@ pub(super) fn desired_replicas(set: &MachineSetState) -> Result<usize, Refusal> 
     usize::try_from(replicas).map_err(|_| Refusal::Replicas(replicas))
 }
 
+/// Whether another machine API manages the set, or it is not known yet which does.
+pub(super) fn is_managed_elsewhere(snapshot: &Snapshot, set: &MachineSetState) -> bool {
+    snapshot.obey_migration && managed_elsewhere(set, snapshot.authority_field).is_some()
+}
+
 /// The plan for a set that Cluster API manages or is taking over, whose `authoritativeAPI` is unknown, or whose
 /// `status.authoritativeAPI` is still empty; `None` if Machine API manages it.
 fn managed_elsewhere(set: &MachineSetState, field: Field) -> Option<Plan> {

@@ -1,5 +1,5 @@
 use machinist_api::names::{
-    CONDITION_MACHINES_PRESERVED, CONDITION_MACHINES_READY, CONDITION_PAUSED,
+    CONDITION_FROZEN, CONDITION_MACHINES_PRESERVED, CONDITION_MACHINES_READY, CONDITION_PAUSED,
     CONDITION_REPLICA_FAILURE, LEASE_MACHINE_SET,
 };
 use machinist_api::resource::{FEATURE_GATES, MACHINE_SETS, MACHINES, NODES};
@@ -47,12 +47,15 @@ pub const DECLARATION: Declaration = Declaration {
             CONDITION_MACHINES_PRESERVED,
             "Which Machines are kept for debugging, and until when. Absent otherwise.",
         ),
+        (MACHINE_SETS, CONDITION_FROZEN, "Which freeze stops changes, and why. Absent otherwise."),
         (MACHINE_SETS, CONDITION_PAUSED, "Whether another machine API manages the object."),
     ],
     events: &[
         EventReason::Adopted,
         EventReason::FailedCreate,
         EventReason::FailedDelete,
+        EventReason::FreezeEnded,
+        EventReason::Frozen,
         EventReason::MachinesNotReady,
         EventReason::ReconcileError,
         EventReason::Released,
@@ -100,6 +103,7 @@ const WRITES: &[Write] = &[
         &["status.conditions[MachinesPreserved]"],
         "Removed when no Machine is preserved.",
     ),
+    Write::status(MACHINE_SETS, &["status.conditions[Frozen]"], "Removed when the freeze ends."),
     Write::status(
         MACHINE_SETS,
         &["status.conditions[Paused]", "status.authoritativeAPI"],

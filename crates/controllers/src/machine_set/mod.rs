@@ -34,6 +34,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::resource::MACHINE_SETS;
+use machinist_domain::conditions::Condition;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine::MachineAuthority;
 use machinist_domain::machine_timings::MachineTimings;
@@ -53,7 +54,7 @@ use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use self::decide::decide;
+use self::decide::{decide, is_managed_elsewhere};
 pub use self::declaration::DECLARATION;
 use self::memory::{Creations, FailedClaim, Lists, Remembered};
 use self::metrics::MachineSetMetrics;
@@ -110,6 +111,7 @@ impl MachineSetController {
         let machines = caches.open(&shared.control, scope.clone(), machines);
         let sets = caches.open(&shared.control, scope.clone(), sets);
         shared.metrics.of::<Inventory>().sets(&sets);
+        shared.freezes.follow(&sets);
         let nodes_cluster = shared.target.as_ref().unwrap_or(&shared.control);
         Self {
             sets,
@@ -238,6 +240,14 @@ impl Controller for MachineSetController {
         now: Timestamp,
     ) -> Report {
         report(snapshot, plan, outcome, now)
+    }
+
+    fn conditions(&self, snapshot: &Snapshot) -> Option<Vec<Condition>> {
+        let set = &snapshot.content.as_ref().ok()?.set;
+        let shown = !snapshot.meta.deleting
+            && snapshot.conditions_field != Field::Dropped
+            && !is_managed_elsewhere(snapshot, set);
+        shown.then(|| set.status.conditions.to_vec())
     }
 
     async fn write_status(

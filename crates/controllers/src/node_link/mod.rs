@@ -54,6 +54,7 @@ impl NodeLink {
     /// Links Machines of the control cluster with Nodes of the target cluster.
     pub fn new(shared: &Arc<Shared>, kind: Machines) -> Self {
         let machines = shared.caches.open(&shared.control, shared.scope.clone(), kind);
+        shared.freezes.follow(&machines);
         let cluster = shared.target.as_ref().unwrap_or(&shared.control);
         let nodes = shared.caches.open(cluster, Scope::All, Nodes);
         let links = Links::new(&machines, &nodes);

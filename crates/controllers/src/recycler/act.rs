@@ -8,6 +8,7 @@ use machinist_api::names::FINALIZER_RECYCLER;
 use machinist_domain::meta::Meta;
 use machinist_domain::patch::finalizers;
 use machinist_domain::retry::{Classified as _, Failure};
+use machinist_domain::safety::EffectKind;
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::writer::{Guard, Part, Writer};
@@ -41,6 +42,10 @@ pub(super) async fn act(
         }
         let (cache, meta) = (&controller.recyclers, &snapshot.meta);
         // Nothing is written in a dry run, and where the object is gone.
+        // Instances are deleted because of what is stored when a recycle begins.
+        let begins = part == Part::Status && plan.begin.is_some();
+        let deleting = begins.then(|| writer.leading_to(EffectKind::CloudDelete));
+        let writer = deleting.as_ref().unwrap_or(writer);
         let written = match writer.patch(cache, meta, part, Guard::Version, patch, plan).await {
             Ok(written) => Ok(written.is_some()),
             Err(error) if error.not_found() => Ok(false),

@@ -1,6 +1,8 @@
 use std::time::Duration;
 
-use machinist_api::names::{CONDITION_READY, CONDITION_RECYCLING, LEASE_RECYCLER};
+use machinist_api::names::{
+    CONDITION_FROZEN, CONDITION_READY, CONDITION_RECYCLING, LEASE_RECYCLER,
+};
 use machinist_api::resource::{
     CONFIG_MAPS, CORE_EVENTS, DAEMON_SETS, EVENT_RECYCLERS, INFRASTRUCTURES, NODES,
     PERSISTENT_VOLUME_CLAIMS, PODS, VOLUME_ATTACHMENTS,
@@ -71,12 +73,19 @@ pub const DECLARATION: Declaration = Declaration {
         (EVENT_RECYCLERS, CONDITION_READY, "Whether the spec is valid."),
         (
             EVENT_RECYCLERS,
+            CONDITION_FROZEN,
+            "Which freeze stops changes, and why. Absent otherwise.",
+        ),
+        (
+            EVENT_RECYCLERS,
             CONDITION_RECYCLING,
             "Whether a recycle is in progress, and if not, what prevents one.",
         ),
     ],
     events: &[
         EventReason::FailedValidate,
+        EventReason::FreezeEnded,
+        EventReason::Frozen,
         EventReason::ReconcileError,
         EventReason::RecycleBegins,
         EventReason::RecycleFailed,

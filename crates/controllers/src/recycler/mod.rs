@@ -32,6 +32,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use machinist_api::resource::EVENT_RECYCLERS;
+use machinist_domain::conditions::Condition;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::Report;
@@ -107,8 +108,10 @@ impl RecyclerController {
             group_membership,
             region,
         };
+        let recyclers = caches.open(&shared.control, Scope::All, EventRecyclers);
+        shared.freezes.follow(&recyclers);
         Self {
-            recyclers: caches.open(&shared.control, Scope::All, EventRecyclers),
+            recyclers,
             detection: Arc::new(Detection {
                 events: caches.open(target, Scope::All, Events),
                 tracker,
@@ -191,6 +194,11 @@ impl Controller for RecyclerController {
         now: Timestamp,
     ) -> Report {
         report::report(snapshot, plan, outcome, now)
+    }
+
+    fn conditions(&self, snapshot: &Snapshot) -> Option<Vec<Condition>> {
+        let facts = snapshot.facts.as_ref().ok().filter(|_| !snapshot.meta.deleting)?;
+        Some(facts.conditions())
     }
 
     async fn write_status(

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use machinist_api::event_recycler::EventRecyclerStatus;
+use machinist_api::wire;
+use machinist_domain::conditions::{self, Condition};
 use machinist_domain::key::Version;
 use machinist_domain::meta::Meta;
 use machinist_provider::node_groups::{GroupRef, InstanceId};
+use serde_json::json;
 
 use super::detection::counting::{Counting, Located};
 use super::error::Refusal;
@@ -59,6 +62,13 @@ impl Facts {
     pub fn watch_interval(&self) -> Option<Duration> {
         let settings = self.settings.as_ref().ok()?;
         Some(settings.watch_interval.max(self.timings.shortest_interval))
+    }
+
+    /// The stored conditions.
+    pub fn conditions(&self) -> Vec<Condition> {
+        let stored: Vec<wire::Condition> =
+            serde_json::from_value(json!(self.status.conditions)).unwrap_or_default();
+        conditions::read(&stored)
     }
 
     /// How long the description of a group that may be recycled is cached.

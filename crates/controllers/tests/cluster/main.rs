@@ -16,6 +16,8 @@ mod fixture;
 #[cfg(test)]
 mod fleet;
 #[cfg(test)]
+mod freezes;
+#[cfg(test)]
 mod machine_sets;
 #[cfg(test)]
 mod machines;

@@ -9,7 +9,7 @@ use machinist_testbed::World;
 use machinist_testbed::crash::{Harness, Options, Sample, Scenario};
 use machinist_testbed::faults::ApiRequest;
 use machinist_testbed::openshift::{FeatureSet, openshift_crds};
-use machinist_testbed::scenarios::{InPlace, Preserving, Rolling, Scaling};
+use machinist_testbed::scenarios::{Freezing, InPlace, Preserving, Rolling, Scaling};
 use serde_json::Value;
 
 use crate::subject;
@@ -22,6 +22,7 @@ const LEAST_POINTS: usize = 90;
 const LEAST_POINTS_OF_ROLLING: usize = 60;
 const LEAST_POINTS_OF_PRESERVING: usize = 5;
 const LEAST_POINTS_OF_IN_PLACE: usize = 20;
+const LEAST_POINTS_OF_FREEZING: usize = 3;
 
 const OF_SETS: &[&str] = &["machine", "machineset", "nodelink"];
 
@@ -95,6 +96,13 @@ async fn a_failed_machine_is_kept_until_the_user_is_done() {
         LEAST_POINTS_OF_PRESERVING,
     )
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_freeze_in_the_middle_of_scaling_stops_it_and_its_end_continues_it() {
+    let on = ("our definitions, freezing", &*ours());
+    let scenario = (Freezing, sample().sparser(2));
+    every_write_survives_every_fault(on, OF_SETS, scenario, LEAST_POINTS_OF_FREEZING).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,10 @@
 //! What a controller declares about itself. The ClusterRole, the Role for the Lease, the FlowSchemas and tables in
 //! `docs/reference` are generated from it, and tests compare [`Write`]s with the API server's audit log.
 
-use machinist_api::resource::{CUSTOM_RESOURCE_DEFINITIONS, EVENTS, LEASES, Resource};
+use machinist_api::names::FREEZE_CONFIG_MAP;
+use machinist_api::resource::{
+    CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, EVENTS, LEASES, NAMESPACES, Resource,
+};
 use machinist_domain::report::EventReason;
 
 use crate::lease::LeaseCustom;
@@ -155,6 +158,18 @@ pub const RUNTIME_READS: [Read; 1] = [Read::new(CUSTOM_RESOURCE_DEFINITIONS, &["
 pub const RUNTIME_ROLE_READS: [Read; 1] = [Read::new(LEASES, &["get", "watch"])
     .because("With leader election; by name, except for `create`. Granted by a Role.")];
 
+const LIST_WATCH: Names = &["list", "watch"];
+
+/// What the runtime reads for controllers that obey freezes.
+pub const FREEZE_READS: [Read; 1] = [Read::new(NAMESPACES, LIST_WATCH)
+    .because("Metadata only: the annotation machinist.dev/freeze.")];
+
+/// As `role_reads`, for the same controllers.
+pub const FREEZE_ROLE_READS: [Read; 1] =
+    [Read::new(CONFIG_MAPS, LIST_WATCH).named(&[FREEZE_CONFIG_MAP]).because(
+        "The switch that stops all changes, in the namespace of the Leases. Granted by their Role.",
+    )];
+
 impl Declaration {
     /// A controller that reads and writes nothing yet, with one worker and without leader election.
     pub const fn new(name: &'static str) -> Self {
@@ -173,6 +188,11 @@ impl Declaration {
             events: &[],
             metrics: |_| {},
         }
+    }
+
+    /// Whether freezes stop what it writes: it needs a Lease, as all do that create or delete anything.
+    pub const fn obeys_freezes(&self) -> bool {
+        self.lease.required
     }
 
     pub fn lease_name(&self) -> String {

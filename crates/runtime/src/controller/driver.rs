@@ -5,10 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use machinist_api::resource::NODES;
+use machinist_domain::conditions::Condition;
 use machinist_domain::key::ObjectKey;
-use machinist_domain::report::{EventNote, EventType, ReconcileResult};
+use machinist_domain::report::{EventNote, EventType, ReconcileResult, Report};
 use machinist_domain::retry::{Classified, Retry};
+use machinist_domain::safety::{ObjectRef, with_condition};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -22,7 +25,7 @@ use crate::events::Regarding;
 use crate::lease::Leadership;
 use crate::queue::Queue;
 use crate::self_writes::SelfWrites;
-use crate::writer::{WriteError, Writer};
+use crate::writer::{Behalf, WriteError, Writer};
 
 pub(super) struct Driver<C> {
     pub(super) controller: C,
@@ -60,6 +63,13 @@ impl<C: Controller> Driver<C> {
                 return;
             }
         }
+        if C::DECLARATION.obeys_freezes() {
+            let known = self.shared.freezes.wait_known();
+            if stop.run_until_cancelled(known).await.is_none() {
+                return;
+            }
+            self.follow_freezes();
+        }
         self.controller.subscribe(&self.queue);
         let driver = Arc::new(self);
         while !stop.is_cancelled() {
@@ -73,6 +83,24 @@ impl<C: Controller> Driver<C> {
                 driver.work(&stop).await;
             }
         }
+    }
+
+    /// Reconciles what a freeze covers when it begins, changes or ends.
+    fn follow_freezes(&self) {
+        let Some(cache) = self.controller.caches().into_iter().next() else { return };
+        let queue = Arc::downgrade(&self.queue);
+        self.shared.freezes.subscribe(move |scope| {
+            let Some(queue) = queue.upgrade() else { return };
+            let keys = cache.keys();
+            keys.iter().filter(|key| scope.reaches(&key.namespace)).for_each(|key| queue.add(key));
+        });
+    }
+
+    /// On whose behalf a reconcile of this key writes; `None` if no freeze stops this controller.
+    fn behalf(&self, key: &ObjectKey) -> Option<Behalf> {
+        let cache = self.controller.caches().into_iter().next()?;
+        let object = ObjectRef { kind: cache.resource().kind, key: key.clone() };
+        C::DECLARATION.obeys_freezes().then(|| Behalf::of(&self.shared.freezes, object))
     }
 
     /// A new leader does not trust caches that it filled as a follower.
@@ -135,7 +163,7 @@ impl<C: Controller> Driver<C> {
         let key = &claimed.key;
         let id = self.reconciles.fetch_add(1, Ordering::Relaxed);
         let span = tracing::info_span!("reconcile", controller = C::NAME, %key, id);
-        let writer = self.writer.for_reconcile(&claimed.writes);
+        let writer = self.writer.for_reconcile(&claimed.writes, self.behalf(key).as_ref());
         let began = self.shared.clock.uptime();
         let (result, retry) = self.stages(key, &writer).instrument(span).await;
         let took = self.shared.clock.uptime().saturating_sub(began);
@@ -174,8 +202,12 @@ impl<C: Controller> Driver<C> {
         let plan = self.controller.decide(&snapshot, self.shared.clock.now());
         tracing::debug!(%plan, "decided");
         let outcome = self.controller.act(&snapshot, &plan, writer).await;
-        let mut report =
-            self.controller.report(&snapshot, &plan, &outcome, self.shared.clock.now());
+        let now = self.shared.clock.now();
+        let report = self.controller.report(&snapshot, &plan, &outcome, now);
+        let mut report = match writer.behalf() {
+            Some(behalf) => frozen(report, self.controller.conditions(&snapshot), behalf, now),
+            None => report,
+        };
         let mut unwritten = None;
         if let Some(status) = &report.status {
             let wrote = self.controller.write_status(&snapshot, &plan, status, writer);
@@ -254,6 +286,26 @@ impl<C: Controller> Driver<C> {
         self.pending_events.keep(key, uid, pending);
         error
     }
+}
+
+/// The report with what a freeze adds. What it stopped waits for its end, whatever the controller makes of the refusal.
+fn frozen(
+    report: Report,
+    conditions: Option<Vec<Condition>>,
+    behalf: &Behalf,
+    now: Timestamp,
+) -> Report {
+    let freeze = behalf.freeze();
+    let mut report = match conditions {
+        Some(stored) => with_condition(report, &stored, freeze.as_ref(), now),
+        None => report,
+    };
+    if let Some(refusal) = behalf.refusal() {
+        // It may have ended since, before this reconcile could be requeued by that.
+        report.result = ReconcileResult::Waiting;
+        report.retry = Some(if freeze.is_some() { refusal.retry() } else { Retry::Soon });
+    }
+    report
 }
 
 #[cfg(test)]

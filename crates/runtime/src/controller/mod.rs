@@ -10,6 +10,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use machinist_domain::conditions::Condition;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::Report;
@@ -67,6 +68,13 @@ pub trait Controller: Send + Sync + 'static {
         outcome: &Self::Outcome,
         now: Timestamp,
     ) -> Report;
+
+    /// The conditions of the object as they are stored, where the condition `Frozen` is to be among them. By default it
+    /// is not written: an object that is one of many shows it on its owner.
+    fn conditions(&self, snapshot: &Self::Snapshot) -> Option<Vec<Condition>> {
+        let _ = snapshot;
+        None
+    }
 
     /// Writes the status patch of the report, before the Events; `None` if nothing was written. By default it is
     /// dropped: a controller that reports a status must implement this.

@@ -20,6 +20,7 @@ use crate::cache::{AnyCache, Scope};
 use crate::clock::SharedClock;
 use crate::cluster::{ApiError, Cluster};
 use crate::events::Events;
+use crate::freezes::Freezes;
 use crate::health::Health;
 use crate::lease::{Leadership, LeaseCustom};
 use crate::metrics::Metrics;
@@ -41,6 +42,7 @@ pub struct Shared {
     pub caches: Caches,
     pub gateway: Arc<Gateway>,
     pub events: Arc<Events>,
+    pub freezes: Arc<Freezes>,
     pub metrics: Arc<Metrics>,
     pub readiness: Arc<Readiness>,
     pub health: Health,

@@ -23,7 +23,7 @@ use crate::controller::start::Shared;
 use crate::readiness::LeaseView;
 use crate::timings::Timings;
 use crate::user_agent::UserAgent;
-use crate::writer::{Verb, Write, WriteError};
+use crate::writer::{Sender, Verb, Write, WriteError};
 
 #[derive(Debug)]
 pub(crate) struct Candidate {
@@ -329,8 +329,8 @@ impl Elector {
         let write = Write::whole(verb, LEASES, &self.candidate.key, lease);
         // Writing the Lease cannot require the lease.
         let leadership = Leadership::NotNeeded;
-        let gateway = &self.shared.gateway;
-        let answer = gateway.send(&self.session, "lease", &leadership, &write, &plan).await?;
+        let sender = Sender { party: "lease", leadership: &leadership, freeze: None };
+        let answer = self.shared.gateway.send(&self.session, sender, &write, &plan).await?;
         Ok(Record::parse(&answer.unwrap_or_default())?)
     }
 

@@ -1,4 +1,5 @@
 use machinist_domain::retry::{Category, Classified, Retry};
+use machinist_domain::safety::Refusal;
 
 use crate::cluster::ApiError;
 use crate::cluster::status::DISRUPTION_BUDGET;
@@ -12,6 +13,9 @@ pub enum WriteError {
     /// This process does not hold the lease; nothing was sent.
     #[error("{}", messages::not_written(.0))]
     NotLeader(&'static str),
+    /// A freeze stops it; nothing was sent.
+    #[error(transparent)]
+    Frozen(#[from] Refusal),
     /// There is no target cluster; nothing was sent.
     #[error("{}", messages::no_target(.0))]
     NoTarget(&'static str),
@@ -51,9 +55,15 @@ impl WriteError {
         }
     }
 
-    /// Whether it is part of normal operation: a conflict, or a PodDisruptionBudget.
+    /// Whether a freeze stops it.
+    pub fn is_frozen(&self) -> bool {
+        matches!(self, Self::Frozen(_))
+    }
+
+    /// Whether it is part of normal operation: a conflict, a freeze, or a PodDisruptionBudget.
     pub(super) fn is_ordinary(&self) -> bool {
-        self.category() == Category::Conflict || self.disruption_budget().is_some()
+        matches!(self.category(), Category::Conflict | Category::Frozen)
+            || self.disruption_budget().is_some()
     }
 
     /// Whether it was sent and may have been executed, or may be executed later.
@@ -64,7 +74,7 @@ impl WriteError {
     /// Whether only a live read can tell the state of the object.
     pub fn leaves_uncertain(&self) -> bool {
         match self {
-            Self::NotLeader(_) | Self::NoTarget(_) => false,
+            Self::NotLeader(_) | Self::Frozen(_) | Self::NoTarget(_) => false,
             Self::Replaced(_) => true,
             Self::Api(error) => {
                 error.may_have_happened()
@@ -91,6 +101,7 @@ impl Classified for WriteError {
     fn category(&self) -> Category {
         match self {
             Self::NotLeader(_) => Category::NotLeader,
+            Self::Frozen(refusal) => refusal.category(),
             Self::NoTarget(_) => Category::InvalidConfiguration,
             Self::Replaced(_) => Category::NotFound,
             Self::Api(error) => error.category(),
@@ -100,6 +111,7 @@ impl Classified for WriteError {
     fn retry(&self) -> Retry {
         match self {
             Self::NotLeader(_) => Retry::Backoff,
+            Self::Frozen(refusal) => refusal.retry(),
             Self::NoTarget(_) => Retry::OnChange,
             Self::Replaced(_) => Retry::Soon,
             Self::Api(error) => error.retry(),

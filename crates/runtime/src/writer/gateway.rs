@@ -1,6 +1,6 @@
 //! Sends writes; nothing else calls [`Session::exchange`] with a body, except for reviews, which store nothing. Nothing
-//! is sent without the lease (if one is needed) nor in a dry run, unless the API server is to check the write; no write
-//! outlasts the lease; every write leaves one audit line.
+//! is sent without the lease (if one is needed), against a freeze, nor in a dry run, unless the API server is to check
+//! the write; no write outlasts the lease; every write leaves one audit line.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use machinist_api::resource::{LEASES, Resource, Subresource};
+use machinist_api::resource::{CORE_EVENTS, EVENTS, LEASES, PODS, Resource, Subresource};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::Classified;
+use machinist_domain::safety::EffectKind;
 use serde_json::Value;
 
+use super::behalf::Behalf;
 use super::error::WriteError;
 use crate::cluster::Session;
 use crate::lease::Leadership;
@@ -76,6 +78,20 @@ impl<'a> Write<'a> {
         }
     }
 
+    /// What freezes may stop; `None` for what only records the state: status, Events and Leases.
+    pub(super) fn effect(&self) -> Option<EffectKind> {
+        match (self.verb, self.part) {
+            (_, Some(Subresource::Status)) => None,
+            _ if [EVENTS, CORE_EVENTS, LEASES].contains(&self.resource) => None,
+            (Verb::Create | Verb::Delete, _) if self.resource == PODS => Some(EffectKind::Evict),
+            (Verb::Create, _) => Some(EffectKind::Create),
+            (Verb::Delete, _) => Some(EffectKind::Delete),
+            (Verb::Replace | Verb::MergePatch | Verb::StrategicPatch, _) => {
+                Some(EffectKind::Change)
+            }
+        }
+    }
+
     /// The resource as RBAC names it.
     fn resource(&self) -> String {
         match self.part {
@@ -83,6 +99,15 @@ impl<'a> Write<'a> {
             Some(part) => format!("{}/{part}", self.resource.plural),
         }
     }
+}
+
+/// Who sends a write, and what may stop it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sender<'a> {
+    pub(crate) party: &'static str,
+    pub(crate) leadership: &'a Leadership,
+    /// On whose behalf, and with what effect; `None` if no freeze stops it.
+    pub(crate) freeze: Option<(&'a Behalf, EffectKind)>,
 }
 
 #[derive(Debug)]
@@ -108,12 +133,12 @@ impl Gateway {
     pub(crate) async fn send(
         &self,
         session: &Session,
-        party: &'static str,
-        leadership: &Leadership,
+        sender: Sender<'_>,
         write: &Write<'_>,
         plan: &(dyn Display + Sync),
     ) -> Result<Option<Bytes>, WriteError> {
-        let answer = self.send_if_allowed(session, party, leadership, write).await;
+        let answer = self.send_if_allowed(session, sender, write).await;
+        let party = sender.party;
         let result = match &answer {
             Ok(Some(_)) => "done",
             Ok(None) => "dry-run",
@@ -143,12 +168,15 @@ impl Gateway {
     async fn send_if_allowed(
         &self,
         session: &Session,
-        party: &'static str,
-        leadership: &Leadership,
+        sender: Sender<'_>,
         write: &Write<'_>,
     ) -> Result<Option<Bytes>, WriteError> {
         if self.dry_run && !self.checked {
             return Ok(None);
+        }
+        let Sender { party, leadership, freeze } = sender;
+        if let Some((behalf, effect)) = freeze {
+            behalf.permit(effect)?;
         }
         let limit = session.request_timeout();
         let (method, mut path, content_type) = write.request();

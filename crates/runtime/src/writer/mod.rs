@@ -3,6 +3,7 @@
 //! [`gateway`] checks the lease, bounds the time, skips dry runs, counts and audits. A [`Writer`] sets preconditions,
 //! stores the answer in the cache or marks the key uncertain, and returns `None` in a dry run.
 
+mod behalf;
 mod cloud;
 mod create;
 mod delete;
@@ -16,10 +17,13 @@ mod uncertain;
 use std::fmt::Display;
 use std::sync::Arc;
 
+use machinist_domain::safety::{EffectKind, ObjectRef};
+
+pub(crate) use self::behalf::Behalf;
 pub use self::cloud::{CloudCall, CloudWriteError};
 pub use self::error::WriteError;
 pub use self::gateway::Gateway;
-pub(crate) use self::gateway::{Verb, Write};
+pub(crate) use self::gateway::{Sender, Verb, Write};
 pub use self::patch::{Guard, Part};
 use crate::cluster::Session;
 use crate::lease::Leadership;
@@ -45,6 +49,10 @@ pub struct Writer {
     target: Option<Arc<Writer>>,
     /// `None` outside of a reconcile.
     self_writes: Option<SelfWrites>,
+    /// `None` where freezes stop nothing: outside of a reconcile, and in commands of a user.
+    behalf: Option<Behalf>,
+    /// What its writes are to freezes, where that is not what they look like.
+    effect: Option<EffectKind>,
 }
 
 impl Writer {
@@ -62,6 +70,8 @@ impl Writer {
             leadership,
             target: None,
             self_writes: None,
+            behalf: None,
+            effect: None,
         }
     }
 
@@ -73,9 +83,27 @@ impl Writer {
     }
 
     #[must_use]
-    pub(crate) fn for_reconcile(&self, writes: &SelfWrites) -> Self {
-        let target = self.target.as_ref().map(|target| Arc::new(target.for_reconcile(writes)));
-        Self { self_writes: Some(writes.clone()), target, ..self.clone() }
+    pub(crate) fn for_reconcile(&self, writes: &SelfWrites, behalf: Option<&Behalf>) -> Self {
+        let target = self.target.as_ref();
+        let target = target.map(|target| Arc::new(target.for_reconcile(writes, behalf)));
+        let (self_writes, behalf) = (Some(writes.clone()), behalf.cloned());
+        Self { target, self_writes, behalf, ..self.clone() }
+    }
+
+    /// The same writer for changes of an object that the reconciled one does not own: its freezes stop them, too.
+    #[must_use]
+    pub fn also_for(&self, object: ObjectRef) -> Self {
+        Self { behalf: self.behalf.clone().map(|behalf| behalf.and(object)), ..self.clone() }
+    }
+
+    pub(crate) fn behalf(&self) -> Option<&Behalf> {
+        self.behalf.as_ref()
+    }
+
+    /// The same writer for a write that leads to this effect: if a freeze stops the effect, it stops the write.
+    #[must_use]
+    pub fn leading_to(&self, effect: EffectKind) -> Self {
+        Self { effect: Some(effect), ..self.clone() }
     }
 
     /// The writer for the cluster with the Nodes.
@@ -90,6 +118,11 @@ impl Writer {
     ) -> Result<Option<bytes::Bytes>, WriteError> {
         let no_target = WriteError::NoTarget(self.controller);
         let session = self.session.as_ref().ok_or(no_target)?;
-        self.gateway.send(session, self.controller, &self.leadership, write, plan).await
+        let sender = Sender {
+            party: self.controller,
+            leadership: &self.leadership,
+            freeze: self.behalf.as_ref().zip(self.effect.or_else(|| write.effect())),
+        };
+        self.gateway.send(session, sender, write, plan).await
     }
 }

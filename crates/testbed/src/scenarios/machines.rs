@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::World;
 use crate::faults::{ApiRequest, Verb};
 
-const SET: &str = "set";
+pub(super) const SET: &str = "set";
 const SET_OF_MACHINE: &str = "machine.openshift.io/cluster-api-machineset";
 /// Changed to make controllers look at an object; differs between runs.
 pub(super) const TOUCH: &str = "looked";

@@ -2,6 +2,7 @@
 
 mod aws_scaling;
 mod family;
+mod freezing;
 mod in_place;
 mod machines;
 mod pods;
@@ -10,6 +11,7 @@ mod rolling;
 mod scaling;
 
 pub use aws_scaling::AwsScaling;
+pub use freezing::Freezing;
 pub use in_place::InPlace;
 pub use preserving::Preserving;
 pub use rolling::Rolling;

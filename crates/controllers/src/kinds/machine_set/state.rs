@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_api::names::{
-    ANNOTATION_CANARY_PASSED, ANNOTATION_CHANGE_CAUSE, ANNOTATION_FAILED_MACHINES, ANNOTATION_HOLD,
-    ANNOTATION_HOT_FIELDS, ANNOTATION_ORDINALS, ANNOTATION_PENDING_CHANGES, ANNOTATION_REVISION,
-    ANNOTATION_ROLLOUT_ABORTED, ANNOTATION_ROLLOUT_STARTED, DELETE_POLICY_NEWEST,
-    DELETE_POLICY_OLDEST, DELETE_POLICY_RANDOM,
+    ANNOTATION_CANARY_PASSED, ANNOTATION_CHANGE_CAUSE, ANNOTATION_FAILED_MACHINES,
+    ANNOTATION_FREEZE, ANNOTATION_HOLD, ANNOTATION_HOT_FIELDS, ANNOTATION_ORDINALS,
+    ANNOTATION_PENDING_CHANGES, ANNOTATION_REVISION, ANNOTATION_ROLLOUT_ABORTED,
+    ANNOTATION_ROLLOUT_STARTED, DELETE_POLICY_NEWEST, DELETE_POLICY_OLDEST, DELETE_POLICY_RANDOM,
 };
 use machinist_api::resource::MACHINE_DEPLOYMENTS;
 use machinist_api::wire;
@@ -53,6 +53,8 @@ pub struct MachineSetState {
     pub guard: GuardMarks,
     /// The annotation `machinist.dev/hold`.
     pub hold: Option<Arc<str>>,
+    /// The annotation `machinist.dev/freeze`.
+    pub freeze: Option<Arc<str>>,
     pub spec: MachineSetSpec,
     /// The annotation `machinist.dev/ordinals`: ordinals whose Machines may be in creation.
     pub window: Result<Window, WindowError>,
@@ -173,6 +175,7 @@ impl State for Arc<MachineSetState> {
             pending_changes: metadata.annotations.get(ANNOTATION_PENDING_CHANGES).map(name),
             guard: GuardMarks::read(&metadata.annotations),
             hold: metadata.annotations.get(ANNOTATION_HOLD).map(name),
+            freeze: metadata.annotations.get(ANNOTATION_FREEZE).map(name),
             spec: MachineSetSpec {
                 replicas: spec.replicas,
                 selector: Selector::read(&spec.selector),

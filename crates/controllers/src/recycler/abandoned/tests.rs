@@ -14,6 +14,7 @@ fn recycler(uid: &str, generation: i64, counts: bool) -> EventRecycler {
         ..EventRecyclerStatus::default()
     };
     EventRecycler {
+        freeze: None,
         meta: Meta {
             key: ObjectKey::new("", "er"),
             uid: Uid(uid.into()),

@@ -7,6 +7,7 @@ use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::{Category, Classified, Failure};
+use machinist_domain::safety::EffectKind;
 use machinist_provider::node_groups::{GroupChange, GroupError, GroupRef};
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::writer::{CloudCall, CloudWriteError, Guard, Part, Writer};
@@ -128,7 +129,8 @@ impl Executor<'_> {
 
     async fn call(&self, change: &GroupChange) -> Result<Outcome, Failure> {
         let groups = &self.recycling.groups;
-        let call = CloudCall { provider: groups.provider(), verb: change.verb(), key: self.key };
+        let (provider, effect) = (groups.provider(), effect(change));
+        let call = CloudCall { provider, verb: change.verb(), effect, key: self.key };
         let plan = format!("{}: {change}", self.group);
         let work = groups.change(self.group, change);
         match self.writer.change_cloud(call, &plan, work).await {
@@ -163,6 +165,18 @@ impl Executor<'_> {
             Ok(None) => Outcome::DryRun,
             Err(error) if error.not_found() => Outcome::Done,
             Err(error) => Outcome::Failed(error.failure()),
+        }
+    }
+}
+
+fn effect(change: &GroupChange) -> EffectKind {
+    match change {
+        GroupChange::Resize { from, to } if to.desired > from.desired => EffectKind::CloudCreate,
+        GroupChange::Resize { .. }
+        | GroupChange::Terminate(_)
+        | GroupChange::StartRefresh { .. } => EffectKind::CloudDelete,
+        GroupChange::Mark(_) | GroupChange::Unmark | GroupChange::CancelRefresh => {
+            EffectKind::Change
         }
     }
 }

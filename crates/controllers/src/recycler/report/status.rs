@@ -8,7 +8,6 @@ use machinist_api::event_recycler::EventRecyclerStatus;
 use machinist_api::event_recycler::recycle::Recycle;
 use machinist_api::event_recycler::status::Unmapped;
 use machinist_api::names::{CONDITION_READY, SEVERITY_ERROR};
-use machinist_api::wire;
 use machinist_domain::conditions::{self, Condition, whole_seconds};
 use machinist_domain::patch::difference;
 use serde_json::{Map, Value, json};
@@ -83,9 +82,7 @@ impl ReportBuilder<'_> {
                 Condition::no(CONDITION_READY, SEVERITY_ERROR, REASON_INVALID, refusal.to_string())
             }
         };
-        let stored: Vec<wire::Condition> =
-            serde_json::from_value(json!(status.conditions)).unwrap_or_default();
-        let current: Vec<_> = stored.iter().map(Condition::read).collect();
+        let current = self.facts.conditions();
         if let Some(list) = conditions::set(&current, [ready, self.recycling()], now) {
             status.conditions = serde_json::from_value(conditions::to_json(&list)).ok();
         }

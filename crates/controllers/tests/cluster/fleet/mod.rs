@@ -4,7 +4,7 @@
 mod alone;
 mod autoscaler;
 mod chaos;
-mod fixture;
+pub(crate) mod fixture;
 mod idle;
 mod nodes;
 mod preserving;

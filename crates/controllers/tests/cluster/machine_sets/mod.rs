@@ -6,4 +6,4 @@ mod owning;
 mod policies;
 mod status;
 mod trouble;
-mod world;
+pub(crate) mod world;

@@ -1,13 +1,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use machinist_domain::safety::ObjectRef;
 use tokio::sync::watch;
 
 use super::*;
 use crate::clock::ManualClock;
+use crate::freezes::Freezes;
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
-use crate::writer::Gateway;
+use crate::writer::{Behalf, Gateway};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -48,6 +50,8 @@ impl Scene {
             leadership: leadership.clone(),
             target: None,
             self_writes: None,
+            behalf: None,
+            effect: None,
         };
         Self { calls: AtomicUsize::new(0), metrics, leadership, clock, writer, _until: sender }
     }
@@ -58,7 +62,12 @@ impl Scene {
         end: Result<u32, NoRoom>,
     ) -> Result<Option<u32>, CloudWriteError<NoRoom>> {
         let key = ObjectKey::new("ns", "m");
-        let call = CloudCall { provider: "sim", verb: "create", key: &key };
+        let call = CloudCall {
+            provider: "sim",
+            verb: "create",
+            effect: EffectKind::CloudCreate,
+            key: &key,
+        };
         let work = async {
             self.calls.fetch_add(1, Ordering::Relaxed);
             tokio::time::sleep(takes).await;
@@ -72,9 +81,12 @@ impl Scene {
     }
 
     fn counted(&self, result: &str) -> bool {
-        let line = format!(
-            r#"machinist_cloud_writes_total{{controller="machine",provider="sim",verb="create",result="{result}"}} 1"#
-        );
+        self.counted_times(result, 1)
+    }
+
+    fn counted_times(&self, result: &str, count: u8) -> bool {
+        let labels = r#"controller="machine",provider="sim",verb="create""#;
+        let line = format!(r#"machinist_cloud_writes_total{{{labels},result="{result}"}} {count}"#);
         self.metrics.encode(&[]).unwrap().contains(&line)
     }
 
@@ -126,7 +138,12 @@ async fn leader_that_was_suspended_between_two_requests_sends_no_more() {
     for (suspended, sent) in [(LIMIT / 2, 2), (LIMIT, 1)] {
         let scene = Scene::new(false, Some(LIMIT));
         let key = ObjectKey::new("ns", "m");
-        let call = CloudCall { provider: "sim", verb: "create", key: &key };
+        let call = CloudCall {
+            provider: "sim",
+            verb: "create",
+            effect: EffectKind::CloudCreate,
+            key: &key,
+        };
         let request = || -> Result<(), NoRoom> {
             permit::check().map_err(|_| NoRoom)?;
             scene.calls.fetch_add(1, Ordering::Relaxed);
@@ -145,4 +162,32 @@ async fn leader_that_was_suspended_between_two_requests_sends_no_more() {
             _ => assert_eq!(answer, Err(CloudWriteError::NotLeader("machine"))),
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn freeze_stops_calls_and_the_rest_of_a_call_that_has_begun() {
+    let scene = Scene::new(false, Some(LIMIT));
+    let freezes = Arc::new(Freezes::new(scene.clock.clone(), Arc::default()));
+    let key = ObjectKey::new("ns", "m");
+    let object = ObjectRef { kind: "Machine", key: key.clone() };
+    let behalf = Behalf::of(&freezes, object);
+    let writer = Writer { behalf: Some(behalf.clone()), ..scene.writer.clone() };
+    let call =
+        CloudCall { provider: "sim", verb: "create", effect: EffectKind::CloudCreate, key: &key };
+    let request = || -> Result<(), NoRoom> {
+        permit::check().map_err(|_| NoRoom)?;
+        scene.calls.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    };
+    let work = async {
+        request()?;
+        freezes.begin_for_tests("network work");
+        request()
+    };
+    let answer = writer.change_cloud(call, &"make an instance", work).await;
+    assert!(matches!(answer, Err(CloudWriteError::Frozen(_))), "{answer:?}");
+    assert_eq!((scene.calls(), scene.has_unanswered()), (1, true));
+    let again = writer.change_cloud(call, &"make an instance", async { request() }).await;
+    assert_eq!(again.unwrap_err().category(), Category::Frozen);
+    assert!(scene.calls() == 1 && scene.counted_times("Frozen", 2) && behalf.refusal().is_some());
 }

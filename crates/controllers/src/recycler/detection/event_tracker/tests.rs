@@ -93,6 +93,7 @@ impl Cluster {
             "maxPerObject": 1_000_000,
         });
         let recycler = EventRecycler {
+            freeze: None,
             meta: meta("er", 1),
             generation: 1,
             finalizers: Box::default(),

@@ -120,6 +120,7 @@ fn recycler(spec: EventRecyclerSpec, mark: Version) -> EventRecycler {
         },
         generation: GENERATION,
         finalizers: Box::default(),
+        freeze: None,
         spec: Some(Arc::new(spec)),
         status: Arc::new(EventRecyclerStatus {
             observed_generation: Some(GENERATION),

@@ -9,9 +9,9 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use machinist_api::names::{
-    ANNOTATION_DELETE_MACHINE, ANNOTATION_FORCE_DELETION, ANNOTATION_HEALTH_TIMEOUT,
-    ANNOTATION_PRESERVE, ANNOTATION_SCALE_DOWN_DISABLED, CONDITION_PRESERVED, FINALIZER_MACHINE,
-    LABEL_MACHINE_SET, TAINT_PRESERVED,
+    ANNOTATION_DELETE_MACHINE, ANNOTATION_FORCE_DELETION, ANNOTATION_FREEZE,
+    ANNOTATION_HEALTH_TIMEOUT, ANNOTATION_PRESERVE, ANNOTATION_SCALE_DOWN_DISABLED,
+    CONDITION_FROZEN, CONDITION_PRESERVED, FINALIZER_MACHINE, LABEL_MACHINE_SET, TAINT_PRESERVED,
 };
 use machinist_testbed::poll;
 use machinist_testbed::world::reading::{condition, condition_of};
@@ -54,6 +54,17 @@ pub(super) async fn shrink(fleet: &Fleet) -> Result<()> {
     ensure!(pods.get_opt("web").await?.is_none(), "the pod was not evicted");
     ensure!(pods.get_opt("agent").await?.is_some(), "the DaemonSet's pod was touched");
     ensure!(fleet.nodes().get_opt(node).await?.is_none(), "the Node is still there");
+    Ok(())
+}
+
+/// The set is frozen for a while, which only its status shows.
+pub(super) async fn freeze(fleet: &Fleet) -> Result<()> {
+    for (text, expected) in [(json!("maintenance"), "True/Requested"), (Value::Null, "")] {
+        let annotations = json!({ANNOTATION_FREEZE: text});
+        fleet.patch_set(SET, json!({"metadata": {"annotations": annotations}})).await?;
+        let shown = |set: &kube::api::DynamicObject| condition(set, CONDITION_FROZEN) == expected;
+        fleet.until_set(SET, "the freeze to be shown", shown).await?;
+    }
     Ok(())
 }
 

@@ -42,6 +42,7 @@ async fn the_machine_controllers_write_exactly_what_they_declare() -> Result<()>
     process.terminate().await?;
     let mut process = fleet.process(control_plane.kubeconfig_yaml(), &flags).await?;
     life::shrink(&fleet).await?;
+    life::freeze(&fleet).await?;
     life::preserve(&fleet).await?;
     life::vanish(&fleet).await?;
     life::adopt(&fleet).await?;

@@ -173,7 +173,6 @@ async fn nothing_else_is_allowed(account: &Client) -> Result<()> {
         ),
         ("/api/v1/namespaces/my-machines/pods", "agent", Attempt::Get),
         ("/api/v1/namespaces", "default", Attempt::Get),
-        ("/api/v1/namespaces", "default", Attempt::ListAll),
         ("/apis/apps/v1/namespaces/my-machines/daemonsets", "agent", Attempt::Delete),
         ("/apis/storage.k8s.io/v1/volumeattachments", "kept", Attempt::Delete),
         (

@@ -6,9 +6,10 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use machinist_api::names::{
-    ANNOTATION_CANARY_PASSED, ANNOTATION_CHANGE_CAUSE, ANNOTATION_HOT_FIELDS, ANNOTATION_ORDINALS,
-    ANNOTATION_PRESERVE, ANNOTATION_PRESERVE_TIMEOUT, IN_PLACE_READY, IN_PLACE_SUCCESSFUL,
-    LABEL_DEPLOYMENT_NAME, LABEL_IN_PLACE, LABEL_IN_PLACE_RESULT,
+    ANNOTATION_CANARY_PASSED, ANNOTATION_CHANGE_CAUSE, ANNOTATION_FREEZE, ANNOTATION_HOT_FIELDS,
+    ANNOTATION_ORDINALS, ANNOTATION_PRESERVE, ANNOTATION_PRESERVE_TIMEOUT, CONDITION_FROZEN,
+    IN_PLACE_READY, IN_PLACE_SUCCESSFUL, LABEL_DEPLOYMENT_NAME, LABEL_IN_PLACE,
+    LABEL_IN_PLACE_RESULT,
 };
 use machinist_testbed::world::reading::condition;
 use serde_json::{Value, json};
@@ -28,10 +29,21 @@ fn spec(name: &str, replicas: usize, provider: &Value) -> Value {
     })
 }
 
+async fn freeze(fleet: &Fleet) -> Result<()> {
+    for (text, expected) in [(json!("maintenance"), "True/Requested"), (Value::Null, "")] {
+        let annotations = json!({ANNOTATION_FREEZE: text});
+        fleet.patch_deployment(WEB, json!({"metadata": {"annotations": annotations}})).await?;
+        let shown = |one: &DynamicObject| condition(one, CONDITION_FROZEN) == expected;
+        fleet.until_deployment(WEB, "the freeze to be shown", shown).await?;
+    }
+    Ok(())
+}
+
 /// There are no Machines before and afterwards.
 pub(super) async fn roll(fleet: &Fleet) -> Result<()> {
     fleet.create_machine_deployment(WEB, json!({}), spec(WEB, 1, &json!({}))).await?;
     complete(fleet, 1).await?;
+    freeze(fleet).await?;
     of_an_earlier_version(fleet).await?;
     // What changes on living Machines.
     let template = json!({
