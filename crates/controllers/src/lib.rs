@@ -24,6 +24,7 @@ pub mod machine_set;
 mod migration;
 pub mod node_link;
 pub mod openshift;
+pub mod orphans;
 mod owner_references;
 pub mod platform;
 mod preservation;

@@ -46,6 +46,9 @@ impl Machinist {
                 verbs::recycle::main(&arguments, cli.logging, &providers)
             }
             Command::Rollout(arguments) => verbs::rollout::main(&arguments, cli.logging),
+            Command::Orphans(arguments) => {
+                verbs::orphans::main(&arguments, cli.logging, &providers)
+            }
             Command::TerminationHandler(arguments) => {
                 verbs::termination_handler::main(&arguments, cli.logging)
             }

@@ -13,6 +13,7 @@ use machinist_runtime::manager::SecureMetrics;
 
 use crate::annotator::{AnnotationArguments, AnnotatorArguments, Source};
 use crate::messages;
+use crate::verbs::orphans::arguments::OrphanArguments;
 use crate::verbs::recycle::arguments::RecycleArguments;
 use crate::verbs::rollout::arguments::RolloutArguments;
 use crate::verbs::run::messages::{NEEDS_METRICS_SECURE, unknown_platform};
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     Recycle(Box<RecycleArguments>),
     /// Manage the rollout of a MachineDeployment: state, history, undo, pause, resume, restart.
     Rollout(Box<RolloutArguments>),
+    /// List the instances of the cluster that no Machine needs, and why each may (not) be deleted; --delete deletes.
+    Orphans(Box<OrphanArguments>),
     /// Run on a spot node: report interruption notices of EC2 as conditions of the Node, until SIGTERM.
     TerminationHandler(TerminationHandlerArguments),
     /// Print the CustomResourceDefinitions, for clusters other than OpenShift.

@@ -7,7 +7,8 @@ use machinist_provider::access::{CloudAccess, Credentials};
 use machinist_provider::cloud::MachineRef;
 use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
 pub(crate) use machinist_provider::messages::{
-    instance_state, may_still_appear, no_instance, not_listed_yet, not_prepared, tags_differ,
+    instance_state, may_still_appear, no_instance, not_listed_yet, not_prepared, owner_changed,
+    tags_differ,
 };
 use machinist_provider::node_groups::{GroupName, GroupRef, InstanceId};
 

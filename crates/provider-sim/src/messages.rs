@@ -7,7 +7,8 @@ use http::StatusCode;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::texts;
 pub(crate) use machinist_provider::messages::{
-    instance_state, may_still_appear, no_instance, not_listed_yet, not_prepared, tags_differ,
+    instance_state, may_still_appear, no_instance, not_listed_yet, not_prepared, owner_changed,
+    tags_differ,
 };
 
 use crate::wire::{CreateInstance, Refusal};

@@ -22,6 +22,9 @@ texts! {
     pub fn not_listed_yet(cloud: &str) = "instance not found yet; {cloud} lists new instances with a delay";
     /// The same during a deletion. Without the remaining time: a changing text would be a write each time.
     pub fn may_still_appear(cloud: &str) = "instance not found; waiting in case {cloud} lists it with a delay";
+    /// Of an instance that was listed as an orphan.
+    pub fn owner_changed(id: &str) =
+        "instance {id} is not deleted: since it was listed, its tags have changed";
     /// Of a field of another system's object.
     pub fn wrong_type(expected: &str) = "must be {expected}";
 }
@@ -93,6 +96,7 @@ mod tests {
             instance_state("i-1", "shutting-down"),
             not_listed_yet("EC2"),
             may_still_appear("EC2"),
+            owner_changed("i-1"),
             tags_differ(["Name", "team"].map(str::to_owned).iter()),
         ];
         let mut rows: Vec<_> =

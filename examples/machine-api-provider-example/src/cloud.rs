@@ -144,13 +144,38 @@ impl ExampleCloud {
 
     fn list_now(&self, within: &Reach) -> Result<Vec<Owned>, CloudError> {
         let guests = self.guests((TAG_CLUSTER, &within.cluster))?;
-        let owned = guests.iter().filter(|guest| guest.exists).filter_map(|guest| {
-            let ownership = Ownership::read(|tag| guest.tags.get(tag).map(String::as_str))?;
-            let instance = instance(guest, None);
-            Some(Owned { machine_uid: ownership.machine_uid, instance, created: None })
-        });
-        Ok(owned.collect())
+        Ok(guests.iter().filter_map(|guest| owned(guest, within)).collect())
     }
+
+    fn delete_orphan_now(&self, within: &Reach, orphan: &Owned) -> Result<Deletion, CloudError> {
+        let id = &*orphan.instance.id;
+        let guests = self.guests((TAG_MACHINE_UID, &orphan.machine_uid.0))?;
+        let known = guests.iter().find(|guest| guest.id == id);
+        if known.is_some_and(|guest| !guest.exists) {
+            return Ok(Deletion::Gone);
+        }
+        if known.and_then(|guest| owned(guest, within)).is_none() {
+            let message = format!("guest {id} is not deleted: its tags have changed");
+            let error = CloudError::new(ErrorClass::Conflict, message);
+            return Err(CloudError { effect: Effect::None, ..error });
+        }
+        permit::check()?;
+        self.hypervisor.delete(id).map_err(error)?;
+        Ok(Deletion::UnderWay(format!("removing guest {id}")))
+    }
+}
+
+/// `None` without the tags of this cluster, or if the guest is gone.
+fn owned(guest: &Guest, within: &Reach) -> Option<Owned> {
+    let ownership = Ownership::read(|tag| guest.tags.get(tag).map(String::as_str))?;
+    (ownership.cluster == within.cluster && guest.exists).then(|| Owned {
+        attempt: Ownership::attempt(&guest.token, &ownership.machine_uid),
+        machine_uid: ownership.machine_uid,
+        tags: guest.tags.clone(),
+        instance: instance(guest, None),
+        // This hypervisor does not know it, so an orphan's age is unknown, and it is not collected.
+        created: None,
+    })
 }
 
 impl Cloud for ExampleCloud {
@@ -180,6 +205,14 @@ impl Cloud for ExampleCloud {
 
     fn list<'a>(&'a self, within: &'a Reach) -> Pending<'a, Result<Vec<Owned>, CloudError>> {
         Box::pin(async { self.list_now(within) })
+    }
+
+    fn delete_orphan<'a>(
+        &'a self,
+        within: &'a Reach,
+        orphan: &'a Owned,
+    ) -> Pending<'a, Result<Deletion, CloudError>> {
+        Box::pin(async { self.delete_orphan_now(within, orphan) })
     }
 }
 

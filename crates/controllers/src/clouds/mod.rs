@@ -75,6 +75,11 @@ impl Clouds {
         Ok(Chosen { provider, cloud })
     }
 
+    /// The cloud of the provider with this name.
+    pub(crate) fn of(&self, provider: &str) -> Option<&Arc<dyn Cloud>> {
+        self.by_name.get(provider)
+    }
+
     /// The error with all problems that the provider finds; decoding stops at the first one.
     pub(crate) fn in_full(&self, spec: &RawValue, error: SpecError) -> SpecError {
         let problems = self.providers.validate(spec);

@@ -78,6 +78,14 @@ impl Cloud for Full {
         Box::pin(std::future::pending())
     }
 
+    fn delete_orphan<'a>(
+        &'a self,
+        _: &'a Reach,
+        _: &'a Owned,
+    ) -> Pending<'a, Result<Deletion, CloudError>> {
+        Box::pin(std::future::pending())
+    }
+
     fn failed_status(
         &self,
         status: &ProviderStatus,

@@ -4,8 +4,10 @@ use crate::terminal::{self, Printable};
 
 pub(crate) mod annotate;
 pub(crate) mod catalogue;
+mod confirm;
 pub(crate) mod convert;
 pub mod crds;
+pub(crate) mod orphans;
 pub mod output;
 #[cfg(feature = "playground")]
 pub(crate) mod playground;

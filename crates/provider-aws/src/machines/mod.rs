@@ -12,6 +12,7 @@ mod errors;
 mod hosts;
 mod launch;
 mod load_balancers;
+mod orphans;
 #[cfg(test)]
 mod policy_tests;
 mod region;
@@ -121,6 +122,14 @@ impl Cloud for Ec2Machines {
 
     fn list<'a>(&'a self, within: &'a Reach) -> Pending<'a, Result<Vec<Owned>, CloudError>> {
         Box::pin(self.list_now(within))
+    }
+
+    fn delete_orphan<'a>(
+        &'a self,
+        within: &'a Reach,
+        orphan: &'a Owned,
+    ) -> Pending<'a, Result<Deletion, CloudError>> {
+        Box::pin(self.delete_orphan_now(within, orphan))
     }
 
     fn failed_status(

@@ -261,17 +261,43 @@ impl Cloud for SimClient {
         Box::pin(async move {
             let to = self.address(&within.access).await?;
             let found = self.pages(&to, &query(&[("cluster", &within.cluster)])).await?;
-            let owned = found.iter().filter(|instance| instance.is_left()).filter_map(|instance| {
-                let tags = Ownership::read(|tag| instance.tags.get(tag).map(String::as_str))?;
-                Some(Owned {
-                    machine_uid: tags.machine_uid,
-                    instance: convert::instance(instance, None),
-                    created: Some(instance.created_at),
-                })
-            });
-            Ok(owned.collect())
+            Ok(found.iter().filter_map(|instance| owned(instance, within)).collect())
         })
     }
+
+    fn delete_orphan<'a>(
+        &'a self,
+        within: &'a Reach,
+        orphan: &'a Owned,
+    ) -> Pending<'a, Result<Deletion, CloudError>> {
+        Box::pin(async move {
+            let to = self.address(&within.access).await?;
+            let id = &*orphan.instance.id;
+            let found = self.pages(&to, &query(&[("ids", id)])).await?;
+            let Some(found) = found.into_iter().find(|found| found.id == id && found.is_left())
+            else {
+                return Ok(Deletion::Gone);
+            };
+            let current = owned(&found, within);
+            if current.is_none_or(|current| current.machine_uid != orphan.machine_uid) {
+                return Err(not_called(ErrorClass::Conflict, messages::owner_changed(id)));
+            }
+            let waiting = self.delete_instance(&to, found).await?;
+            Ok(waiting.map_or(Deletion::Gone, Deletion::UnderWay))
+        })
+    }
+}
+
+/// `None` without the tags of this cluster, or if nothing of it is left.
+fn owned(found: &wire::Instance, within: &Reach) -> Option<Owned> {
+    let tags = Ownership::read(|tag| found.tags.get(tag).map(String::as_str))?;
+    (tags.cluster == within.cluster && found.is_left()).then(|| Owned {
+        attempt: Ownership::attempt(&found.token, &tags.machine_uid),
+        machine_uid: tags.machine_uid,
+        tags: found.tags.clone(),
+        instance: convert::instance(found, None),
+        created: Some(found.created_at),
+    })
 }
 
 fn query(pairs: &[(&str, &str)]) -> String {

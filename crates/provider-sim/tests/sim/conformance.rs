@@ -7,7 +7,7 @@ use std::time::Duration;
 use machinist_domain::key::Uid;
 use machinist_provider::Pending;
 use machinist_provider::access::CloudAccess;
-use machinist_provider::cloud::ownership::Ownership;
+use machinist_provider::cloud::ownership::{Ownership, TAG_MACHINE_UID};
 use machinist_provider::cloud::{
     Cloud, CloudError, Deletion, Instance, MachineRef, ObservedInstance, Owned, ProviderStatus,
     Reach,
@@ -43,6 +43,8 @@ enum Defect {
     Careless,
     /// Confirms updates, and changes nothing.
     Idle,
+    /// Deletes an orphan although its tags have changed.
+    Reckless,
 }
 
 /// A provider with a defect.
@@ -107,6 +109,20 @@ impl Cloud for Defective {
                 listed.truncate(2);
             }
             Ok(listed)
+        })
+    }
+
+    fn delete_orphan<'a>(
+        &'a self,
+        within: &'a Reach,
+        orphan: &'a Owned,
+    ) -> Pending<'a, Result<Deletion, CloudError>> {
+        Box::pin(async move {
+            let mut orphan = orphan.clone();
+            if self.1 == Defect::Reckless {
+                orphan.machine_uid = Uid(orphan.tags[TAG_MACHINE_UID].as_str().into());
+            }
+            self.0.delete_orphan(within, &orphan).await
         })
     }
 }
@@ -213,7 +229,7 @@ async fn simulated_cloud_passes_the_conformance_suite() {
 /// The suite finds every defect.
 #[tokio::test]
 async fn conformance_suite_finds_defects() {
-    let cases: [(Defect, &[&str]); 5] = [
+    let cases: [(Defect, &[&str]); 6] = [
         (
             Defect::Hasty,
             &[
@@ -239,6 +255,7 @@ async fn conformance_suite_finds_defects() {
             Defect::Idle,
             &["drift_is_seen_and_repaired", "a_hot_field_is_applied_to_a_living_instance"],
         ),
+        (Defect::Reckless, &["an_orphan_is_deleted_alone_and_only_if_its_tags_are_the_same"]),
     ];
     for (defect, expected) in cases {
         let failures = conformance::run(&bed(Some(defect)).await).await.unwrap_err();

@@ -13,6 +13,7 @@ pub mod instance;
 pub mod machine;
 pub mod ownership;
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 pub use self::error::{CloudError, Effect, ErrorClass, FailureDomain};
@@ -45,8 +46,17 @@ pub trait Cloud: Debug + Send + Sync {
     /// Deletes the instance and everything that belongs to it. Call it again until it returns [`Deletion::Gone`].
     fn delete<'a>(&'a self, machine: &'a MachineRef) -> Pending<'a, Result<Deletion, CloudError>>;
 
-    /// All instances with this cluster's tags.
+    /// All instances with this cluster's tags that are not terminated.
     fn list<'a>(&'a self, within: &'a Reach) -> Pending<'a, Result<Vec<Owned>, CloudError>>;
+
+    /// Deletes this one listed instance, and no other of its Machine: an orphan. Reads it again first and changes
+    /// nothing, with [`ErrorClass::Conflict`], if its tags do not name the same cluster and Machine any more. Call it
+    /// again until it returns [`Deletion::Gone`].
+    fn delete_orphan<'a>(
+        &'a self,
+        within: &'a Reach,
+        orphan: &'a Owned,
+    ) -> Pending<'a, Result<Deletion, CloudError>>;
 
     /// The status of a machine whose [`create`](Self::create) failed; `None` if that is not recorded.
     fn failed_status(
@@ -80,9 +90,15 @@ pub struct Reach {
     pub cluster: std::sync::Arc<str>,
 }
 
+/// A listed instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owned {
     pub machine_uid: machinist_domain::key::Uid,
+    /// The create attempt of that Machine, if the cloud knows it.
+    pub attempt: Option<u32>,
+    /// All of its tags.
+    pub tags: BTreeMap<String, String>,
     pub instance: Instance,
+    /// When it was launched; `None` if the cloud does not know it.
     pub created: Option<jiff::Timestamp>,
 }

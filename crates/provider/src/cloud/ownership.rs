@@ -32,6 +32,11 @@ impl Ownership {
         ]
     }
 
+    /// The attempt in a token of the form `<uid>-<attempt>`.
+    pub fn attempt(token: &str, machine: &Uid) -> Option<u32> {
+        token.strip_prefix(&*machine.0)?.strip_prefix('-')?.parse().ok()
+    }
+
     /// Reads tags; `None` unless all are set.
     pub fn read<'a>(tag: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
         (tag(TAG_MADE_BY)? == MANAGED_BY_MACHINIST).then_some(())?;

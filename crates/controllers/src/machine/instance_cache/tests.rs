@@ -50,6 +50,14 @@ impl Cloud for Slow {
     fn list<'a>(&'a self, _: &'a Reach) -> Pending<'a, Result<Vec<Owned>, CloudError>> {
         Box::pin(std::future::pending())
     }
+
+    fn delete_orphan<'a>(
+        &'a self,
+        _: &'a Reach,
+        _: &'a Owned,
+    ) -> Pending<'a, Result<Deletion, CloudError>> {
+        Box::pin(std::future::pending())
+    }
 }
 
 struct Fixture {

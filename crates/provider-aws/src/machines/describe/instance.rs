@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use machinist_aws_spec::config::ProviderConfig;
 use machinist_domain::conditions::whole_seconds;
-use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
+use machinist_provider::cloud::ownership::{Ownership, TAG_MACHINE_UID};
 use machinist_provider::cloud::{
     Address, AddressKind, Instance, InstanceState, MachineRef, ProviderStatus,
 };
@@ -191,9 +191,7 @@ pub(crate) fn is_own(found: &Ec2Instance, machine: &MachineRef) -> bool {
 
 /// Whether its client token is of this machine. Tokens cannot be changed.
 fn was_asked_for_by(found: &Ec2Instance, machine: &MachineRef) -> bool {
-    let rest = found.token.strip_prefix(&*machine.uid.0);
-    let attempt = rest.and_then(|rest| rest.strip_prefix('-'));
-    attempt.is_some_and(|attempt| attempt.parse::<u32>().is_ok())
+    Ownership::attempt(&found.token, &machine.uid).is_some()
 }
 
 /// Whether another controller created it for this machine without storing it.

@@ -9,16 +9,13 @@ use std::time::Duration;
 
 use machinist_domain::retry::{Category, Classified, Failure, Retry};
 use machinist_provider::access::CloudAccess;
-use machinist_provider::cloud::ownership::{Ownership, TAG_CLUSTER, TAG_MACHINE_UID};
-use machinist_provider::cloud::{
-    CloudError, ErrorClass, Instance, MachineRef, ObservedInstance, Owned, Reach,
-};
+use machinist_provider::cloud::ownership::TAG_MACHINE_UID;
+use machinist_provider::cloud::{CloudError, ErrorClass, Instance, MachineRef, ObservedInstance};
 use tokio::time::Instant;
 
 use crate::ec2::Ec2;
 use crate::errors::AwsError;
 use crate::machines::Ec2Machines;
-use crate::machines::calls::filter;
 use crate::machines::cluster_settings::ClusterSettings;
 use crate::machines::describe::ec2_instance::Ec2Instance;
 use crate::machines::describe::find::{Depth, Found, find};
@@ -185,22 +182,5 @@ impl Ec2Machines {
         }
         registered?;
         Ok(look.instance(&repaired, machine, Some(&settings)))
-    }
-
-    pub(crate) async fn list_now(&self, within: &Reach) -> Result<Vec<Owned>, CloudError> {
-        let access = &within.access;
-        let ec2 = self.client(access).await?;
-        let filters = vec![filter(format!("tag:{TAG_CLUSTER}"), [&*within.cluster])];
-        let found = ec2.instances(filters).await;
-        let found = found.map_err(|error| ec2.classify(&error))?;
-        let owned = found.iter().filter(|found| found.exists()).filter_map(|found| {
-            let ownership = Ownership::read(|tag| found.tag(tag))?;
-            (ownership.cluster == within.cluster).then(|| Owned {
-                machine_uid: ownership.machine_uid,
-                instance: instance::instance(found, None, &access.region, &[]),
-                created: found.launched,
-            })
-        });
-        Ok(owned.collect())
     }
 }

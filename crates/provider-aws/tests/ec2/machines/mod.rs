@@ -10,6 +10,7 @@ mod hosts;
 mod hosts_left;
 mod launches;
 mod leaving;
+mod orphans;
 mod outcomes;
 mod outdated;
 mod repeats;

@@ -1,6 +1,10 @@
-use crate::cloud::ObservedInstance;
+use std::time::Instant;
+
+use machinist_domain::key::Uid;
+
+use crate::cloud::{Deletion, ErrorClass, ObservedInstance, Owned};
 use crate::conformance::Fault;
-use crate::conformance::scene::{Checked, Scene, ensure, expect, expect_error};
+use crate::conformance::scene::{Checked, PAUSE, Scene, ensure, expect, expect_error, store};
 
 pub(super) async fn deleting_takes_everything_and_may_be_repeated(scene: &Scene<'_>) -> Checked {
     let machine = scene.created().await?;
@@ -48,4 +52,45 @@ pub(super) async fn only_the_machines_own_instance_goes(scene: &Scene<'_>) -> Ch
     scene.ensure_existing(&namesake, 1).await?;
     scene.delete(&machine).await?;
     scene.ensure_existing(&namesake, 1).await
+}
+
+pub(super) async fn an_orphan_is_deleted_alone_and_only_if_its_tags_are_the_same(
+    scene: &Scene<'_>,
+) -> Checked {
+    let first = scene.created().await?;
+    // Another attempt of the same Machine, whose instance is the current one.
+    let mut second = first.clone();
+    (second.attempt, second.provider_id) = (2, None);
+    scene.prepare(&mut second).await?;
+    let instance = expect("the second attempt", scene.cloud.create(&second).await)?;
+    store(&mut second, &instance);
+    let within = scene.reach();
+    let listed = expect("list", scene.cloud.list(&within).await)?;
+    let own: Vec<_> = listed.into_iter().filter(|one| one.machine_uid == first.uid).collect();
+    let attempts: Vec<_> = own.iter().map(|one| one.attempt).collect();
+    ensure(own.len() == 2, || format!("two attempts are listed as {own:?}"))?;
+    let known = attempts.contains(&Some(1)) && attempts.contains(&Some(2));
+    ensure(known || attempts == [None, None], || format!("their attempts are {attempts:?}"))?;
+    let orphan = own.into_iter().find(|one| one.instance.id != instance.id);
+    let Some(orphan) = orphan else { return Err("the first instance is not listed".to_owned()) };
+
+    let forged = Owned { machine_uid: Uid("another".into()), ..orphan.clone() };
+    let error = scene.cloud.delete_orphan(&within, &forged).await;
+    let error = expect_error("deleting an instance of another Machine", error)?;
+    ensure(error.class == ErrorClass::Conflict, || format!("its class is {:?}", error.class))?;
+    scene.ensure_existing(&first, 2).await?;
+
+    let start = Instant::now();
+    loop {
+        match expect("delete_orphan", scene.cloud.delete_orphan(&within, &orphan).await)? {
+            Deletion::Gone => break,
+            Deletion::UnderWay(what) if start.elapsed() > scene.bed.patience() => {
+                return Err(format!("still under way: {what}"));
+            }
+            Deletion::UnderWay(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+    let left = scene.truth(&first).await;
+    let left: Vec<_> = left.iter().filter(|found| found.exists).map(|found| &found.id).collect();
+    ensure(left == [&instance.id], || format!("{left:?} exist instead of {}", instance.id))
 }

@@ -38,6 +38,7 @@ pub(super) const CHECKS: &[(&str, Check)] = checks![
     deletion::what_was_lost_and_is_not_shown_yet_is_deleted_all_the_same,
     deletion::what_was_made_and_is_not_shown_yet_is_deleted_all_the_same,
     deletion::only_the_machines_own_instance_goes,
+    deletion::an_orphan_is_deleted_alone_and_only_if_its_tags_are_the_same,
     errors::an_impossible_spec_is_invalid_for_good,
     errors::no_room_is_told_as_such_and_passes,
     errors::throttling_is_told_as_such_and_concerns_all_alike,

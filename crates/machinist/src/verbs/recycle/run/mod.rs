@@ -9,9 +9,7 @@ pub(super) mod drive;
 pub(super) mod preview;
 pub(super) mod progress;
 
-use std::io::{BufRead as _, IsTerminal as _};
-
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::Recycle;
 use machinist_provider::node_groups::GroupRef;
@@ -24,8 +22,8 @@ use self::preview::Preview;
 use self::progress::Progress;
 use super::arguments::{RecycleArguments, RunArguments};
 use super::{messages, print_line, show};
-use crate::exit::{Stopped, Usage};
-use crate::terminal::{Printable, eprint};
+use crate::exit::Stopped;
+use crate::verbs::confirm;
 use crate::verbs::table::table;
 
 /// The result of one group in JSON and YAML.
@@ -112,20 +110,7 @@ fn print(arguments: &RunArguments, results: &[GroupResult]) -> anyhow::Result<()
 
 /// Asks whether to do what the text says.
 pub(super) fn confirm(text: &str) -> anyhow::Result<()> {
-    if !std::io::stdin().is_terminal() {
-        return Err(anyhow::anyhow!(messages::NO_TERMINAL).context(Usage));
-    }
-    eprint(&question(text))?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).context("stdin")?;
-    if matches!(answer.trim(), "y" | "Y" | "yes") {
-        return Ok(());
-    }
-    Err(anyhow::anyhow!(messages::NOT_CONFIRMED).context(Usage))
-}
-
-fn question(text: &str) -> Printable {
-    Printable::lines(&format!("{text}\nContinue? [y/N] "))
+    confirm::confirm(text, messages::NO_TERMINAL, messages::NOT_CONFIRMED)
 }
 
 impl GroupResult {
@@ -149,15 +134,4 @@ fn as_table(results: &[GroupResult]) -> String {
     };
     let headings = ["GROUP", "RESULT", "INSTANCES", "TOOK", "REASON"];
     table(&headings, results.iter().map(row).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::terminal::tests::{HOSTILE, assert_harmless};
-
-    #[test]
-    fn the_question_does_not_control_the_terminal() {
-        assert_harmless(&question(HOSTILE));
-    }
 }

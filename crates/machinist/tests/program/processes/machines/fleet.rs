@@ -43,10 +43,19 @@ impl Fleet {
         &self.world_cloud().sim
     }
 
+    /// Where the cloud is, for a process.
+    pub(super) fn variable(&self) -> (&'static str, &str) {
+        (ENDPOINT_VARIABLE, &self.world_cloud().endpoint)
+    }
+
+    /// From now on, Nodes are neither registered nor updated.
+    pub(super) fn stop_kubelets(&mut self) {
+        self.0.0.cloud.as_mut().unwrap().kubelets = None;
+    }
+
     /// Starts a process that knows where the cloud is.
     pub(super) async fn process(&self, kubeconfig: &str, flags: &[&str]) -> Result<Process> {
-        let variable = Some((ENDPOINT_VARIABLE, &*self.world_cloud().endpoint));
-        Process::start_with(kubeconfig, &self.namespace, flags, variable).await
+        Process::start_with(kubeconfig, &self.namespace, flags, Some(self.variable())).await
     }
 
     pub(super) async fn create_sim_set(&self, name: &str, spec: Value) -> Result<()> {

@@ -123,13 +123,23 @@ impl Process {
 
 /// Runs the binary with these arguments until it ends by itself.
 pub(crate) async fn run_to_end(kubeconfig: Option<&Path>, arguments: &[&str]) -> Result<Output> {
+    run_to_end_with(kubeconfig, arguments, None).await
+}
+
+/// The same, with a variable in its environment.
+pub(crate) async fn run_to_end_with(
+    kubeconfig: Option<&Path>,
+    arguments: &[&str],
+    variable: Option<(&str, &str)>,
+) -> Result<Output> {
     let mut command = Command::new(PROGRAM);
     command
         .args(arguments)
         .env_remove("RUST_LOG")
         .env_remove("KUBERNETES_SERVICE_HOST")
         .env_remove("KUBECONFIG")
-        .envs(kubeconfig.map(|path| ("KUBECONFIG", path)));
+        .envs(kubeconfig.map(|path| ("KUBECONFIG", path)))
+        .envs(variable);
     process::output(&mut command, "").await
 }
 
