@@ -62,7 +62,7 @@ pub struct MachineDeploymentSpec {
     /// After how many seconds without progress a rollout is reported as failed; it goes on. Never by default.
     #[schemars(range(min = 1))]
     pub progress_deadline_seconds: Option<i32>,
-    /// Limits how many Machines are replaced for bad health at a time. Not read yet: there are no health checks.
+    /// Limits how many Machines are replaced for bad health at a time. Read by the controller of health checks.
     pub remediation: Option<Remediation>,
     /// The desired number of Machines. 1 by default.
     #[schemars(range(min = 0), extend("default" = 1))]

@@ -29,6 +29,8 @@ const MACHINE_API: &str = "machine.openshift.io";
 pub const MACHINE_SETS: Resource = resource(MACHINE_API, "v1beta1", "machinesets", "MachineSet");
 pub const MACHINE_DEPLOYMENTS: Resource =
     resource(MACHINE_API, "v1beta1", "machinedeployments", "MachineDeployment");
+pub const MACHINE_HEALTH_CHECKS: Resource =
+    resource(MACHINE_API, "v1beta1", "machinehealthchecks", "MachineHealthCheck");
 pub const MACHINES: Resource = resource(MACHINE_API, "v1beta1", "machines", "Machine");
 pub const INFRASTRUCTURES: Resource =
     resource("config.openshift.io", "v1", "infrastructures", "Infrastructure");

@@ -25,6 +25,20 @@ pub(crate) fn int_or_percent(_: &mut schemars::SchemaGenerator) -> schemars::Sch
     schemars::json_schema!({"x-kubernetes-int-or-string": true})
 }
 
+/// The same, with the limits of a health check.
+pub(crate) fn max_unhealthy(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "anyOf": [{"type": "integer"}, {"type": "string"}],
+        "pattern": "^((100|[0-9]{1,2})%|[0-9]+)$",
+        "x-kubernetes-int-or-string": true,
+    })
+}
+
+/// A number from 0 without a format, which Go's `int` has.
+pub(crate) fn count(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"type": "integer", "minimum": 0})
+}
+
 pub(crate) fn authority_rules() -> Value {
     json!([{
         "rule": "self == 'Migrating' || self == oldSelf || oldSelf == 'Migrating'",
@@ -67,8 +81,20 @@ pub(crate) fn as_openshift_has_it(mut crd: CustomResourceDefinition) -> CustomRe
     crd
 }
 
+/// The two types of a number or text, which the generator leaves out.
+fn restore_types(choices: &mut [JSONSchemaProps], int_or_string: Option<bool>) {
+    if int_or_string == Some(true) {
+        for (choice, name) in choices.iter_mut().zip(["integer", "string"]) {
+            choice.type_ = Some(name.to_owned());
+        }
+    }
+}
+
 fn without_nulls(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
+    if let Some(choices) = &mut schema.any_of {
+        restore_types(choices, schema.x_kubernetes_int_or_string);
+    }
     let properties = schema.properties.as_mut().into_iter().flat_map(BTreeMap::values_mut);
     properties.for_each(without_nulls);
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {

@@ -14,6 +14,7 @@ pub mod drain;
 mod first_list;
 #[cfg(test)]
 mod fuzz;
+pub mod health_check;
 mod in_place;
 mod inventory;
 pub mod kinds;
@@ -38,12 +39,13 @@ mod test_process;
 use machinist_runtime::controller::declaration::Declaration;
 
 /// Every controller. `machinist run` runs them; manifests and reference docs are generated from this list.
-pub const DECLARATIONS: [&Declaration; 6] = [
+pub const DECLARATIONS: [&Declaration; 7] = [
     &annotator::DECLARATION,
     &machine::DECLARATION,
     &machine_set::DECLARATION,
     &machine_deployment::DECLARATION,
     &node_link::DECLARATION,
+    &health_check::DECLARATION,
     &recycler::DECLARATION,
 ];
 

@@ -1,5 +1,8 @@
 //! What a reconcile reports, as data. The driver in `runtime` carries it out, so `report` stays pure.
 
+use machinist_api::resource::Resource;
+
+use crate::meta::Meta;
 use crate::retry::{Failure, Retry};
 
 machinist_api::named_enum! {
@@ -14,6 +17,7 @@ machinist_api::named_enum! {
         Create,
         CreationTimedOut,
         Delete,
+        DetectedUnhealthy,
         DrainBlocked,
         DrainForced,
         DrainProceeds,
@@ -26,7 +30,10 @@ machinist_api::named_enum! {
         FailedValidate,
         FreezeEnded,
         Frozen,
+        HealthChecksOverlap,
         InvalidConfiguration,
+        MachineDeleted,
+        MachineDeletionFailed,
         MachineFailed = "Failed",
         MachinesNotReady,
         NodeMissing,
@@ -40,8 +47,11 @@ machinist_api::named_enum! {
         RecycleRefused,
         Recycled,
         Released,
+        RemediationHeld,
+        RemediationRestricted,
         RolloutAborted,
         Scaled,
+        SkippedNoController,
         Update,
         UserValueKept,
         WouldRecycle,
@@ -64,15 +74,23 @@ pub struct EventNote {
     /// The action that was taken or failed, one word.
     pub action: &'static str,
     pub note: String,
+    /// The object, if it is not the one that is reconciled.
+    pub about: Option<Box<(Resource, Meta)>>,
 }
 
 impl EventNote {
     pub fn normal(reason: EventReason, action: &'static str, note: impl Into<String>) -> Self {
-        Self { event_type: EventType::Normal, reason, action, note: note.into() }
+        Self { event_type: EventType::Normal, reason, action, note: note.into(), about: None }
     }
 
     pub fn warning(reason: EventReason, action: &'static str, note: impl Into<String>) -> Self {
-        Self { event_type: EventType::Warning, reason, action, note: note.into() }
+        Self { event_type: EventType::Warning, reason, action, note: note.into(), about: None }
+    }
+
+    /// The same about another object.
+    #[must_use]
+    pub fn about(self, resource: Resource, meta: &Meta) -> Self {
+        Self { about: Some(Box::new((resource, meta.clone()))), ..self }
     }
 }
 

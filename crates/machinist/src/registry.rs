@@ -8,6 +8,7 @@ use machinist_controllers::DECLARATIONS;
 use machinist_controllers::annotator::{self, Annotator};
 use machinist_controllers::clouds::Clouds;
 use machinist_controllers::drain::Timeout;
+use machinist_controllers::health_check::HealthCheckController;
 use machinist_controllers::kinds::{MachineDeployments, MachineSets, Machines, NoState, State};
 use machinist_controllers::machine::{self, MachineController};
 use machinist_controllers::machine_deployment::MachineDeploymentController;
@@ -52,8 +53,12 @@ impl Wiring {
             annotator,
             self.machine(machines.clone()),
             self.machine_set(sets.clone(), machines.clone()),
-            self.machine_deployment(deployments, sets, machines.clone()),
-            Registration::new(move |shared| NodeLink::new(shared, machines)),
+            self.machine_deployment(deployments.clone(), sets.clone(), machines.clone()),
+            {
+                let machines = machines.clone();
+                Registration::new(move |shared| NodeLink::new(shared, machines))
+            },
+            self.health_check(deployments, sets, machines),
             self.recycler(),
         ]
     }
@@ -121,6 +126,18 @@ impl Wiring {
         })
     }
 
+    fn health_check(
+        &self,
+        deployments: MachineDeployments,
+        sets: MachineSets,
+        machines: Machines,
+    ) -> Registration {
+        let timings = self.timings();
+        Registration::new(move |shared| {
+            HealthCheckController::new(shared, machines, sets, deployments, timings)
+        })
+    }
+
     fn recycler(&self) -> Registration {
         let (providers, time_scale) = (self.providers.clone(), self.arguments.time_scale);
         Registration::new(move |shared| {
@@ -138,8 +155,8 @@ impl Wiring {
         let names = &self.arguments.controllers;
         let wanted: BTreeSet<&str> = names.iter().map(|name| name.trim()).collect();
         let everything = wanted.contains("all");
-        let reads_sets =
-            ["machineset", "machinedeployment"].iter().any(|name| wanted.contains(name));
+        let readers = ["machineset", "machinedeployment", "healthcheck"];
+        let reads_sets = readers.iter().any(|name| wanted.contains(name));
         let all = self.all(everything || reads_sets);
         let known: Vec<_> = DECLARATIONS.iter().map(|controller| controller.name).collect();
         let unknown = |name: &&&str| **name != "all" && !known.contains(*name);

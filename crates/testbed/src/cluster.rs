@@ -49,6 +49,10 @@ pub fn machine_deployments() -> ApiResource {
     machine_api("MachineDeployment", "machinedeployments")
 }
 
+pub fn machine_health_checks() -> ApiResource {
+    machine_api("MachineHealthCheck", "machinehealthchecks")
+}
+
 fn machine_api(kind: &str, plural: &str) -> ApiResource {
     let kind = GroupVersionKind::gvk("machine.openshift.io", "v1beta1", kind);
     ApiResource::from_gvk_with_plural(&kind, plural)

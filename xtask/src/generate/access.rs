@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use machinist_controllers::{
-    annotator, machine, machine_deployment, machine_set, node_link, recycler,
+    annotator, health_check, machine, machine_deployment, machine_set, node_link, recycler,
 };
 use machinist_runtime::controller::declaration::{
     Declaration, FREEZE_READS, FREEZE_ROLE_READS, RUNTIME_READS, Read, Write,
@@ -50,6 +50,7 @@ const INSTALLATIONS: [Installation; 3] = [
             &machine_set::DECLARATION,
             &machine_deployment::DECLARATION,
             &node_link::DECLARATION,
+            &health_check::DECLARATION,
         ],
     },
     Installation {

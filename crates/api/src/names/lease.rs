@@ -6,6 +6,8 @@ pub const LEASE_MACHINE: &str = "cluster-api-provider-aws-leader";
 pub const LEASE_MACHINE_SET: &str = "cluster-api-provider-machineset-leader";
 /// Of the controller `nodelink`, here and in OpenShift.
 pub const LEASE_NODE_LINK: &str = "cluster-api-provider-nodelink-leader";
+/// Of the controller `healthcheck`, and of OpenShift's machine-healthcheck.
+pub const LEASE_HEALTH_CHECK: &str = "cluster-api-provider-healthcheck-leader";
 /// Of the controller `recycler`, and of kaws's operator.
 pub const LEASE_RECYCLER: &str = "kaws-operator-lock";
 pub const OPENSHIFT_NAMESPACE: &str = "openshift-machine-api";

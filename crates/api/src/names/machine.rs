@@ -34,7 +34,7 @@ pub const ANNOTATION_ORDINALS: &str = "machinist.dev/ordinals";
 pub const ANNOTATION_CREATION_TIMEOUT: &str = "machinist.dev/creation-timeout";
 /// How long a drain may take before it is forced: a duration, `never` or `0`. It wins over `--drain-timeout`.
 pub const ANNOTATION_DRAIN_TIMEOUT: &str = "machinist.dev/drain-timeout";
-/// How long a Machine may be unhealthy. Copied to Machines; read by health checks.
+/// How long a Machine may be unhealthy before [`ANNOTATION_PRESERVE`] `when-failed` applies. Copied to Machines.
 pub const ANNOTATION_HEALTH_TIMEOUT: &str = "machinist.dev/health-timeout";
 /// Keeps a Machine for debugging: `now`, `when-failed` or `false`. On a Machine or its Node; the Node's wins.
 pub const ANNOTATION_PRESERVE: &str = "machinist.dev/preserve";

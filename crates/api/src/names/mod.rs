@@ -2,6 +2,7 @@
 //! must not change.
 
 mod capacity;
+mod health_check;
 mod lease;
 mod machine;
 mod node;
@@ -9,6 +10,7 @@ mod recycler;
 mod state;
 
 pub use capacity::*;
+pub use health_check::*;
 pub use lease::*;
 pub use machine::*;
 pub use node::*;
@@ -40,6 +42,7 @@ mod tests {
             ANNOTATION_PRESERVE,
             ANNOTATION_PRESERVED_UNTIL,
             ANNOTATION_PRESERVE_TIMEOUT,
+            ANNOTATION_REMEDIATE_CONTROL_PLANE,
             ANNOTATION_RESTARTED_AT,
             ANNOTATION_ROLLOUT,
             ANNOTATION_SCALE_DOWN_DISABLED_BY,

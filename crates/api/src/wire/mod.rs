@@ -8,6 +8,7 @@ mod lenient;
 mod list;
 mod machine;
 mod machine_deployment;
+mod machine_health_check;
 mod machine_set;
 mod metadata;
 mod node;
@@ -32,6 +33,10 @@ pub use machine::{
 pub use machine_deployment::{
     Abort, Canary, DeploymentStrategy, InPlaceUpdate, IntOrText, MachineDeployment,
     MachineDeploymentSpec, MachineDeploymentStatus, Remediation, RollingUpdate,
+};
+pub use machine_health_check::{
+    MachineHealthCheck, MachineHealthCheckSpec, MachineHealthCheckStatus, RemediationTemplate,
+    UnhealthyCondition,
 };
 pub use machine_set::{
     MachineSet, MachineSetSpec, MachineSetStatus, MachineTemplate, TemplateSpec,

@@ -7,6 +7,7 @@ pub(crate) mod indexes;
 mod interner;
 mod machine;
 mod machine_deployment;
+mod machine_health_check;
 mod machine_set;
 mod node;
 mod pod;
@@ -23,13 +24,15 @@ pub(crate) use machine::{Hook, Machine, Owner, ProviderSpec};
 pub use machine::{Machines, NodeRef};
 pub(crate) use machine_deployment::MachineDeploymentSpec;
 pub use machine_deployment::{MachineDeployment, MachineDeployments};
+pub(crate) use machine_health_check::MachineHealthCheck;
+pub use machine_health_check::MachineHealthChecks;
 pub(crate) use machine_set::{
     DeletePolicy, MachineSet, MachineSetSpec, MachineSetState, MachineSetStatus, Template,
     UnknownDeletePolicy,
 };
 pub use machine_set::{MachineSets, NoState, State};
 pub use node::Nodes;
-pub(crate) use node::{Node, Readiness, Ready};
+pub(crate) use node::{Node, NodeCondition, Readiness, Ready};
 pub(crate) use pod::Pod;
 pub use pod::Pods;
 pub use scalable::{AsScalable, Scalable};
@@ -56,7 +59,7 @@ macro_rules! stored {
 }
 
 stored!(cloud::CertificateMap, cloud::Infrastructure, FeatureGate, Lease);
-stored!(Event, EventRecycler, Machine, MachineDeployment, Node, Pod);
+stored!(Event, EventRecycler, Machine, MachineDeployment, MachineHealthCheck, Node, Pod);
 
 impl Freezable for Machine {
     fn freeze(&self) -> Option<&str> {
@@ -85,6 +88,12 @@ impl Freezable for MachineDeployment {
 }
 
 impl Freezable for EventRecycler {
+    fn freeze(&self) -> Option<&str> {
+        self.freeze.as_deref()
+    }
+}
+
+impl Freezable for MachineHealthCheck {
     fn freeze(&self) -> Option<&str> {
         self.freeze.as_deref()
     }

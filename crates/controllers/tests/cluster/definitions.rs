@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use machinist_control_plane::ControlPlane;
-use machinist_testbed::openshift::{FeatureSet, openshift_crds};
+use machinist_testbed::openshift::{FeatureSet, openshift_crds, openshift_health_check_crd};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
@@ -46,10 +46,15 @@ pub(crate) async fn control_plane(served: Served) -> &'static ControlPlane {
     };
     let start = || async {
         let control_plane = ControlPlane::start().await?;
+        let all = ["machines", "machinesets", "machinedeployments", "machinehealthchecks"];
         // OpenShift has no MachineDeployments.
-        let all = ["machines", "machinesets", "machinedeployments"];
-        let definitions =
-            served.yaml(if served == Served::Ours { &all } else { &all[..2] }).await?;
+        let definitions = match served {
+            Served::Ours => served.yaml(&all).await?,
+            Served::Stock(_) => {
+                let health_checks = openshift_health_check_crd().await?;
+                format!("{}\n---\n{health_checks}", served.yaml(&all[..2]).await?)
+            }
+        };
         control_plane.install_crds(&definitions).await?;
         anyhow::Ok(control_plane)
     };

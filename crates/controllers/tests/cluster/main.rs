@@ -18,6 +18,8 @@ mod fleet;
 #[cfg(test)]
 mod freezes;
 #[cfg(test)]
+mod health_checks;
+#[cfg(test)]
 mod machine_sets;
 #[cfg(test)]
 mod machines;

@@ -9,7 +9,7 @@ use machinist_testbed::World;
 use machinist_testbed::crash::{Harness, Options, Sample, Scenario};
 use machinist_testbed::faults::ApiRequest;
 use machinist_testbed::openshift::{FeatureSet, openshift_crds};
-use machinist_testbed::scenarios::{Freezing, InPlace, Preserving, Rolling, Scaling};
+use machinist_testbed::scenarios::{Freezing, InPlace, Preserving, Remediating, Rolling, Scaling};
 use serde_json::Value;
 
 use crate::subject;
@@ -23,6 +23,7 @@ const LEAST_POINTS_OF_ROLLING: usize = 60;
 const LEAST_POINTS_OF_PRESERVING: usize = 5;
 const LEAST_POINTS_OF_IN_PLACE: usize = 20;
 const LEAST_POINTS_OF_FREEZING: usize = 3;
+const LEAST_POINTS_OF_REMEDIATING: usize = 4;
 
 const OF_SETS: &[&str] = &["machine", "machineset", "nodelink"];
 
@@ -111,6 +112,14 @@ async fn an_update_in_place_keeps_every_machine_and_completes() {
     let controllers = &["machine", "machineset", "machinedeployment", "nodelink"];
     let scenario = (InPlace, sample().sparser(2));
     every_write_survives_every_fault(on, controllers, scenario, LEAST_POINTS_OF_IN_PLACE).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_bad_nodes_of_five_are_replaced_and_no_other() {
+    let on = ("our definitions, remediating", &*ours());
+    let controllers = &["machine", "machineset", "nodelink", "healthcheck"];
+    let scenario = (Remediating, sample().sparser(2));
+    every_write_survives_every_fault(on, controllers, scenario, LEAST_POINTS_OF_REMEDIATING).await;
 }
 
 /// How long a lease lasts: after a death its successor waits for that.

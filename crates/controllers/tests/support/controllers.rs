@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use machinist_controllers::annotator::{self, Annotator};
 use machinist_controllers::cloud_access::SecretScope;
 use machinist_controllers::clouds::Clouds;
+use machinist_controllers::health_check::HealthCheckController;
 use machinist_controllers::kinds::{MachineDeployments, MachineSets, Machines};
 use machinist_controllers::machine::{self, MachineController};
 use machinist_controllers::machine_deployment::MachineDeploymentController;
@@ -138,6 +139,12 @@ impl<'a> Setup<'a> {
                             machines,
                             timings,
                         )
+                    })
+                }
+                HealthCheckController::NAME => {
+                    let deployments = deployments.clone();
+                    Registration::new(move |shared| {
+                        HealthCheckController::new(shared, machines, sets, deployments, timings)
                     })
                 }
                 NodeLink::NAME => Registration::new(move |shared| NodeLink::new(shared, machines)),

@@ -4,7 +4,6 @@ use std::process::Output;
 
 use anyhow::{Context, Result, ensure};
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
-use machinist_testbed::openshift::openshift_health_check_crd;
 use machinist_testbed::{cluster, process};
 use serde_json::Value;
 use tokio::process::Command;
@@ -32,7 +31,6 @@ fn resource(object: &Value) -> Result<ApiResource> {
 async fn an_api_server_accepts_every_object_and_every_field() -> Result<()> {
     let control_plane = control_plane().await?;
     let client = control_plane.client()?;
-    control_plane.install_crds(&openshift_health_check_crd().await?.to_string()).await?;
     let namespace = cluster::namespace(&client, "convert").await?;
     let input = EXAMPLE.replace("namespace: shoot", &format!("namespace: {namespace}"));
     let output = machinist(&["convert", "-f", "-", "-o", "json"], &input).await?;

@@ -264,17 +264,21 @@ impl<C: Controller> Driver<C> {
                 EventType::Warning => tracing::warn!(reason, note = text, "event"),
             }
         }
-        // An Event is in the cluster of its object.
-        let is_of_node = regarding.resource == NODES;
-        let writer = if is_of_node { self.writer.target() } else { &self.writer };
         let uid = &regarding.meta.uid;
         let mut all = self.pending_events.take(key, uid);
         all.retain(|note| !notes.contains(note));
         all.extend_from_slice(notes);
         let (mut pending, mut error) = (Vec::new(), None);
         for note in all {
+            let regarding = match note.about.as_deref() {
+                Some((resource, meta)) => Regarding { resource: *resource, meta },
+                None => *regarding,
+            };
+            // An Event is in the cluster of its object.
+            let is_of_node = regarding.resource == NODES;
+            let writer = if is_of_node { self.writer.target() } else { &self.writer };
             if let Err(refusal) =
-                self.shared.events.publish(writer, C::NAME, *regarding, &note).await
+                self.shared.events.publish(writer, C::NAME, regarding, &note).await
             {
                 if pending_events::is_permanent(&refusal) {
                     continue;

@@ -26,6 +26,9 @@ const OF_RUN: [&str; 4] = [
     ANNOTATION_ROLLOUT_STARTED,
 ];
 
+/// Of Events about a state on the way: whether a reconcile falls into it depends on timing.
+const ON_THE_WAY: &str = "DetectedUnhealthy";
+
 /// An instance as the cloud knows it.
 pub(super) struct Body {
     /// Of the Machine for which it was made.
@@ -152,11 +155,11 @@ async fn events(
     let mut seen = BTreeSet::new();
     for event in world.api::<Event>().list(&ListParams::default()).await? {
         let event = serde_json::to_value(event)?;
-        if event["type"] != "Normal" {
+        let (reason, note) = (text(&event, "/reason"), text(&event, "/note"));
+        if event["type"] != "Normal" || reason == ON_THE_WAY {
             continue;
         }
         let kind = text(&event, "/regarding/kind");
-        let (reason, note) = (text(&event, "/reason"), text(&event, "/note"));
         let note = match families.get(&text(&event, "/regarding/uid")) {
             Some(family) => family.normal(&note.into()).as_str().unwrap_or_default().to_owned(),
             None => note.split(' ').next().unwrap_or_default().to_owned(),

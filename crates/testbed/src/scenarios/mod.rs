@@ -7,6 +7,7 @@ mod in_place;
 mod machines;
 mod pods;
 mod preserving;
+mod remediating;
 mod rolling;
 mod scaling;
 
@@ -14,5 +15,6 @@ pub use aws_scaling::AwsScaling;
 pub use freezing::Freezing;
 pub use in_place::InPlace;
 pub use preserving::Preserving;
+pub use remediating::Remediating;
 pub use rolling::Rolling;
 pub use scaling::Scaling;

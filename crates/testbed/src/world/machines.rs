@@ -24,6 +24,11 @@ impl World {
         Api::namespaced_with(self.client.clone(), &self.namespace, &kind)
     }
 
+    pub fn health_checks(&self) -> Api<DynamicObject> {
+        let kind = cluster::machine_health_checks();
+        Api::namespaced_with(self.client.clone(), &self.namespace, &kind)
+    }
+
     pub fn nodes(&self) -> Api<Node> {
         Api::all(self.client.clone())
     }
@@ -59,6 +64,25 @@ impl World {
     ) -> Result<DynamicObject> {
         let kind = cluster::machine_deployments();
         create(&self.deployments(), &kind, name, metadata, spec).await
+    }
+
+    pub async fn create_health_check(
+        &self,
+        name: &str,
+        metadata: Value,
+        spec: Value,
+    ) -> Result<DynamicObject> {
+        let kind = cluster::machine_health_checks();
+        create(&self.health_checks(), &kind, name, metadata, spec).await
+    }
+
+    pub async fn until_health_check(
+        &self,
+        name: &str,
+        what: &str,
+        wanted: impl Fn(&DynamicObject) -> bool,
+    ) -> Result<DynamicObject> {
+        self.until(&self.health_checks(), name, what, wanted).await
     }
 
     pub async fn patch_deployment(&self, name: &str, patch: Value) -> Result<()> {

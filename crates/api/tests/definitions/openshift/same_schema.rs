@@ -1,7 +1,7 @@
 //! Our schemas are OpenShift's, rule for rule. The differences are listed here, and there must be no others.
 
-use anyhow::Result;
-use machinist_testbed::openshift::FeatureSet;
+use anyhow::{Context, Result};
+use machinist_testbed::openshift::{FeatureSet, openshift_health_check_crd};
 use serde_json::{Map, Value};
 
 use crate::openshift::server::{KINDS, Whose};
@@ -40,6 +40,33 @@ async fn only_the_known_differences() -> Result<()> {
     let mut known = DIFFERENCES.to_vec();
     known.sort_unstable();
     assert_eq!(found, known);
+    Ok(())
+}
+
+#[tokio::test]
+async fn health_checks_have_no_other_differences_and_all_columns() -> Result<()> {
+    let theirs = openshift_health_check_crd().await?;
+    let mut all = machinist_api::crds().into_iter();
+    let ours = all.find(|crd| crd.spec.names.kind == "MachineHealthCheck").context("ours")?;
+    let ours = serde_json::to_value(ours)?;
+    let version = |definition: &Value, part| definition["spec"]["versions"][0][part].clone();
+    let mut found = Vec::new();
+    compare("", &version(&theirs, "schema"), &version(&ours, "schema"), &mut found);
+    // What every object has.
+    assert_eq!(found, DIFFERENCES[..3]);
+    for part in ["subresources", "served", "storage"] {
+        assert_eq!(version(&theirs, part), version(&ours, part), "{part}");
+    }
+    for part in ["kind", "plural", "singular", "shortNames"] {
+        assert_eq!(theirs["spec"]["names"][part], ours["spec"]["names"][part], "{part}");
+    }
+    let columns = |definition: &Value| {
+        let columns = version(definition, "additionalPrinterColumns");
+        let columns = columns.as_array().into_iter().flatten();
+        columns.map(|it| ["name", "type", "jsonPath"].map(|part| it[part].clone())).collect()
+    };
+    let (theirs, ours): (Vec<_>, Vec<_>) = (columns(&theirs), columns(&ours));
+    assert!(theirs.iter().all(|column| ours.contains(column)), "{theirs:?} {ours:?}");
     Ok(())
 }
 

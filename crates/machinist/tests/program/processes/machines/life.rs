@@ -68,6 +68,32 @@ pub(super) async fn freeze(fleet: &Fleet) -> Result<()> {
     Ok(())
 }
 
+/// The kubelet of the last machine reports that it is not ready: a health check replaces it.
+pub(super) async fn remediate(fleet: &Fleet) -> Result<()> {
+    let machines = fleet.running(1).await?;
+    let (machine, node) = &machines[0];
+    let spec = json!({
+        "selector": {},
+        "unhealthyConditions": [{"type": "Ready", "status": "False", "timeout": "1s"}],
+    });
+    fleet.create_health_check("check", json!({}), spec).await?;
+    report_ready(fleet, node, false).await?;
+    fleet.until_gone(machine).await?;
+    fleet.running(1).await?;
+    let counted = |check: &kube::api::DynamicObject| check.data["status"]["currentHealthy"] == 1;
+    fleet.until_health_check("check", "the new one is healthy", counted).await?;
+    for (text, expected) in [(json!("maintenance"), "True/Requested"), (Value::Null, "")] {
+        let patch = Patch::Merge(json!({"metadata": {"annotations": {ANNOTATION_FREEZE: text}}}));
+        fleet.health_checks().patch("check", &PatchParams::default(), &patch).await?;
+        let shown =
+            |check: &kube::api::DynamicObject| condition(check, CONDITION_FROZEN) == expected;
+        fleet.until_health_check("check", "the freeze to be shown", shown).await?;
+    }
+    // What fails from now on stays.
+    fleet.health_checks().delete("check", &DeleteParams::default()).await?;
+    Ok(())
+}
+
 /// The kubelet of the last machine is silent for a while: it is kept for debugging until it reports again.
 pub(super) async fn preserve(fleet: &Fleet) -> Result<()> {
     let machines = fleet.running(1).await?;

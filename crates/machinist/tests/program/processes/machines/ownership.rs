@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use machinist_api::names::{ANNOTATION_MACHINE, ANNOTATION_NODE_METADATA};
-use machinist_controllers::{machine, machine_deployment, machine_set, node_link};
+use machinist_controllers::{health_check, machine, machine_deployment, machine_set, node_link};
 use machinist_runtime::controller::declaration::Declaration;
 use machinist_testbed::audit::{AuditEntry, AuditLog};
 use machinist_testbed::cluster;
@@ -17,11 +17,12 @@ use super::rolls;
 use crate::processes::support::time::PATIENCE;
 use crate::processes::support::world::AnnotatorWorld;
 
-const CONTROLLERS: [&Declaration; 4] = [
+const CONTROLLERS: [&Declaration; 5] = [
     &machine::DECLARATION,
     &machine_set::DECLARATION,
     &machine_deployment::DECLARATION,
     &node_link::DECLARATION,
+    &health_check::DECLARATION,
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -31,7 +32,7 @@ async fn the_machine_controllers_write_exactly_what_they_declare() -> Result<()>
     let world = AnnotatorWorld::on(&control_plane, "ownership").await?;
     let fleet = Fleet::start(world).await?;
     let flags = [
-        "--controllers=machine,machineset,machinedeployment,nodelink",
+        "--controllers=machine,machineset,machinedeployment,nodelink,healthcheck",
         "--leader-elect-resource-namespace",
         &fleet.namespace,
     ];
@@ -43,6 +44,7 @@ async fn the_machine_controllers_write_exactly_what_they_declare() -> Result<()>
     let mut process = fleet.process(control_plane.kubeconfig_yaml(), &flags).await?;
     life::shrink(&fleet).await?;
     life::freeze(&fleet).await?;
+    life::remediate(&fleet).await?;
     life::preserve(&fleet).await?;
     life::vanish(&fleet).await?;
     life::adopt(&fleet).await?;

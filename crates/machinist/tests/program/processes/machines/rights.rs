@@ -33,7 +33,9 @@ pub(super) const FASTER: [&str; 3] =
     [SOONER[0], SOONER[1], "--feature-gates=MachineAPIMigration=true"];
 
 /// Rights that this life may get by without, and when they are needed.
-const RARE: [&str; 9] = [
+const RARE: [&str; 10] = [
+    // A health check is read live when a write of its status was not answered.
+    "get machinehealthchecks.machine.openshift.io",
     // A machine is read live when a write of it was not answered, or its name is taken.
     "get machines.machine.openshift.io",
     // A drain reads a Node live that its cache does not have, although the machine names it.
@@ -82,6 +84,7 @@ async fn machines_live_and_die_with_the_rights_of_the_manifests_and_no_more() ->
     life::grow(&fleet, provider).await?;
     leader.kill().await?;
     life::shrink(&fleet).await?;
+    life::remediate(&fleet).await?;
     life::vanish(&fleet).await?;
     life::adopt(&fleet).await?;
     rolls::roll(&fleet).await?;

@@ -1,0 +1,24 @@
+//! Names on MachineHealthChecks and of what they do.
+
+/// On a MachineHealthCheck: it does nothing. Any value.
+pub const ANNOTATION_PAUSED: &str = "cluster.x-k8s.io/paused";
+/// On a MachineHealthCheck: who remediates. [`STRATEGY_EXTERNAL_BAREMETAL`] is the only value.
+pub const ANNOTATION_REMEDIATION_STRATEGY: &str = "machine.openshift.io/remediation-strategy";
+pub const STRATEGY_EXTERNAL_BAREMETAL: &str = "external-baremetal";
+/// On a Machine: Metal3 remediates it. Any value.
+pub const ANNOTATION_EXTERNAL_REMEDIATION: &str = "host.metal3.io/external-remediation";
+/// On a MachineHealthCheck: `false` keeps it from remediating Machines of the control plane.
+pub const ANNOTATION_REMEDIATE_CONTROL_PLANE: &str = "machinist.dev/remediate-control-plane";
+
+/// The role of a Machine; a convention of OpenShift's installer.
+pub const LABEL_MACHINE_ROLE: &str = "machine.openshift.io/cluster-api-machine-role";
+pub const ROLE_MASTER: &str = "master";
+pub const ROLE_CONTROL_PLANE: &str = "control-plane";
+
+/// Whether no more Machines than `spec.maxUnhealthy` are unhealthy.
+pub const CONDITION_REMEDIATION_ALLOWED: &str = "RemediationAllowed";
+pub const REASON_TOO_MANY_UNHEALTHY: &str = "TooManyUnhealthy";
+/// Ours: the Machines that are not healthy, why, and when they are remediated.
+pub const CONDITION_MACHINES_HEALTHY: &str = "MachinesHealthy";
+pub const REASON_UNHEALTHY_MACHINES: &str = "UnhealthyMachines";
+pub const REASON_PAUSED: &str = "Paused";

@@ -1,0 +1,24 @@
+use std::fmt;
+
+use super::messages;
+
+/// Why nothing of a health check is remediated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// The selector, with the reason.
+    Selector(String),
+    /// The value of `spec.maxUnhealthy`.
+    MaxUnhealthy(String),
+    /// The field and its value.
+    Duration(String, String),
+    /// The kind and name in `spec.remediationTemplate`.
+    Template(String, String),
+    /// The value of the annotation.
+    Strategy(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&messages::refusal(self))
+    }
+}

@@ -1,0 +1,158 @@
+use std::fmt;
+
+use jiff::Timestamp;
+use machinist_domain::key::ObjectKey;
+use machinist_domain::meta::Meta;
+use machinist_domain::retry::Failure;
+
+use super::error::Refusal;
+use super::health::Health;
+use super::snapshot::NoLimit;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Plan {
+    NoOp(Reason),
+    Refuse(Refusal),
+    /// The Machines with [`Step::Remediate`] are deleted.
+    Assess(Assessment),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    Deleting,
+    Undecodable(String),
+    Paused,
+}
+
+/// What was found out about the selected Machines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assessment {
+    pub expected: usize,
+    pub healthy: usize,
+    /// `spec.maxUnhealthy` as a number of Machines.
+    pub max_unhealthy: usize,
+    /// Those that are not healthy, the longest unhealthy first.
+    pub findings: Vec<Finding>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub meta: Meta,
+    pub health: Health,
+    pub step: Step,
+}
+
+/// What is done about a Machine that is not healthy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing until this time or a change.
+    Wait(Option<Timestamp>),
+    Remediate,
+    /// It would be remediated now, but for this.
+    Held(Hold),
+}
+
+/// Why an unhealthy Machine is not remediated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hold {
+    TooManyUnhealthy,
+    NoController,
+    /// Another machine API manages it.
+    ManagedElsewhere,
+    /// Metal3 remediates it.
+    External,
+    /// Until this time, if it is stored.
+    Preserved(Option<Timestamp>),
+    ControlPlaneOptOut,
+    /// This Machine of the control plane is replaced first.
+    ControlPlaneInFlight(ObjectKey),
+    /// As many Machines of this MachineDeployment as `spec.remediation.maxInFlight` allows are in replacement.
+    Budget {
+        deployment: ObjectKey,
+        in_flight: usize,
+        limit: usize,
+        /// When one of them no longer counts, at the latest.
+        until: Option<Timestamp>,
+    },
+    /// The limit of this MachineDeployment cannot be read.
+    NoBudget(ObjectKey, NoBudget),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoBudget {
+    Unknown(NoLimit),
+    /// The value of `spec.remediation.maxInFlight`.
+    Invalid(String),
+}
+
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    Nothing,
+    DryRun,
+    /// One per Machine that was to be deleted.
+    Executed(Vec<(Meta, Fate)>),
+}
+
+#[derive(Debug, Clone)]
+pub enum Fate {
+    Deleted,
+    /// A live read showed that it is healthy or changed.
+    Outdated,
+    Failed(Failure),
+}
+
+impl Assessment {
+    pub fn unhealthy(&self) -> usize {
+        self.expected.saturating_sub(self.healthy)
+    }
+
+    pub fn is_allowed(&self) -> bool {
+        self.unhealthy() <= self.max_unhealthy
+    }
+
+    /// How many more Machines may become unhealthy.
+    pub fn remediations_allowed(&self) -> usize {
+        self.max_unhealthy.saturating_sub(self.unhealthy())
+    }
+
+    pub fn remediations(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|one| one.step == Step::Remediate)
+    }
+
+    pub fn held(&self) -> impl Iterator<Item = (&Finding, &Hold)> {
+        self.findings.iter().filter_map(|one| match &one.step {
+            Step::Held(hold) => Some((one, hold)),
+            _ => None,
+        })
+    }
+}
+
+impl Hold {
+    /// Whether a change of other Machines or of the MachineDeployment may end it.
+    pub fn waits_for_others(&self) -> bool {
+        matches!(self, Self::ControlPlaneInFlight(_) | Self::Budget { .. } | Self::NoBudget(..))
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoOp(Reason::Deleting) => f.write_str("no-op: the health check is being deleted"),
+            Self::NoOp(Reason::Undecodable(error)) => write!(f, "no-op: undecodable: {error}"),
+            Self::NoOp(Reason::Paused) => f.write_str("no-op: paused"),
+            Self::Refuse(refusal) => write!(f, "refuse: {refusal}"),
+            Self::Assess(one) => {
+                let (healthy, expected) = (one.healthy, one.expected);
+                write!(
+                    f,
+                    "remediate {} ({healthy}/{expected} healthy",
+                    one.remediations().count()
+                )?;
+                for finding in one.remediations() {
+                    write!(f, "; {}", finding.meta.key.name)?;
+                }
+                f.write_str(")")
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use machinist_api::names::{
+    CONDITION_INSTANCE_EXISTS, LABEL_MACHINE_ROLE, ROLE_CONTROL_PLANE, ROLE_MASTER,
+};
+use machinist_api::wire::IntOrText;
+use machinist_domain::key::{ObjectKey, Uid};
+use machinist_domain::machine::Phase;
+use machinist_domain::meta::Meta;
+
+use crate::kinds::{Machine, MachineHealthCheck, Node};
+
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    pub meta: Meta,
+    /// The error says why it cannot be decoded.
+    pub content: Result<View, String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct View {
+    /// When it was observed.
+    pub now: Timestamp,
+    pub check: Arc<MachineHealthCheck>,
+    /// The selected Machines, in the order of their names.
+    pub members: Vec<Member>,
+    /// By the uid of the MachineSet; only those of MachineDeployments.
+    pub deployments: BTreeMap<String, Arc<Deployment>>,
+    /// A Machine of the control plane that is not selected, and is being deleted or has no Node yet.
+    pub control_plane_in_flight: Option<ObjectKey>,
+    /// Other health checks that select some of the Machines, and how many.
+    pub overlaps: BTreeMap<Arc<str>, usize>,
+}
+
+/// A selected Machine.
+#[derive(Debug, Clone)]
+pub struct Member {
+    pub meta: Meta,
+    /// `None` if it cannot be decoded.
+    pub machine: Option<Arc<Machine>>,
+    pub node: NodeView,
+    /// Times of it and its Node that are in the future or missing, and since when the controller has known them.
+    pub first_seen: Vec<(Option<Timestamp>, Timestamp)>,
+}
+
+#[derive(Debug, Clone)]
+pub enum NodeView {
+    /// `status.nodeRef` is not set.
+    None,
+    /// There is no Node with the name in `status.nodeRef`.
+    Gone,
+    /// It cannot be decoded.
+    Undecodable,
+    Known(Arc<Node>),
+}
+
+/// The MachineDeployment of a Machine, as far as it limits remediation.
+#[derive(Debug, Clone)]
+pub struct Deployment {
+    pub key: ObjectKey,
+    pub limit: Result<Limit, NoLimit>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Limit {
+    pub replicas: usize,
+    /// `spec.remediation.maxInFlight`.
+    pub max_in_flight: Option<IntOrText>,
+    /// Its Machines that are not being deleted.
+    pub present: usize,
+    /// Its Machines that are being deleted, or whose Node is not ready for the first time yet.
+    pub in_flight: Vec<InFlight>,
+}
+
+#[derive(Debug, Clone)]
+pub struct InFlight {
+    pub uid: Uid,
+    /// When it no longer counts, although nothing changes.
+    pub until: Option<Timestamp>,
+}
+
+/// Why the limit of a MachineDeployment is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoLimit {
+    /// It is not in the cache, which may not have its first list.
+    NotRead,
+    Undecodable,
+}
+
+impl Member {
+    pub fn node(&self) -> Option<&Node> {
+        match &self.node {
+            NodeView::Known(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// A time of this Machine or its Node. The clock that set it may be ahead of ours, and then the state counts from
+    /// the moment at which it was first seen, or it would not count for a long time.
+    pub fn since(&self, time: Option<Timestamp>, now: Timestamp) -> Timestamp {
+        match time {
+            Some(time) if time <= now => time,
+            _ => {
+                let known = self.first_seen.iter().find(|(of, _)| *of == time);
+                known.map_or(now, |(_, seen)| (*seen).min(now))
+            }
+        }
+    }
+
+    /// Whether it is being created or deleted.
+    pub fn is_in_flight(&self, now: Timestamp) -> bool {
+        let machine = self.machine.as_deref();
+        self.meta.deleting
+            || machine.is_some_and(|machine| in_flight(machine, self.node(), now).is_some())
+    }
+
+    pub fn is_control_plane(&self) -> bool {
+        self.machine.as_deref().is_some_and(|machine| is_control_plane(machine, self.node()))
+    }
+}
+
+/// The creation of its instance, or of the Machine.
+pub(super) fn started(machine: &Machine) -> Timestamp {
+    let exists = machine.condition(CONDITION_INSTANCE_EXISTS).filter(|one| one.is_true());
+    exists.and_then(|one| one.last_transition).unwrap_or(machine.created)
+}
+
+pub(super) fn is_control_plane(machine: &Machine, node: Option<&Node>) -> bool {
+    let role = machine.labels.get(LABEL_MACHINE_ROLE);
+    role.is_some_and(|role| [ROLE_MASTER, ROLE_CONTROL_PLANE].contains(&role))
+        || node.is_some_and(Node::is_control_plane)
+}
+
+/// For how long after its start a Machine whose Node is not ready counts as new.
+const JOINING: SignedDuration = SignedDuration::from_mins(10);
+
+/// Whether it is being created or deleted.
+pub(super) fn in_flight(
+    machine: &Machine,
+    node: Option<&Node>,
+    now: Timestamp,
+) -> Option<InFlight> {
+    let status = &machine.status;
+    let one = |until| Some(InFlight { uid: machine.meta.uid.clone(), until });
+    if machine.meta.deleting {
+        return one(None);
+    }
+    if status.phase == Some(Phase::Failed) {
+        return None;
+    }
+    if status.node_ref.is_none() {
+        return one(None);
+    }
+    let until = started(machine).checked_add(JOINING).ok()?;
+    let unready = node.filter(|node| !node.is_ready() && now < until)?;
+    // One that has been ready before is not new.
+    unready.readiness.since.is_none_or(|since| since < until).then_some(())?;
+    one(Some(until))
+}
