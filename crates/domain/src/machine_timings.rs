@@ -89,3 +89,36 @@ impl MachineTimings {
         }
     }
 }
+
+/// How long a Machine may be in a state, unless its annotations set another time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MachineLimits {
+    /// How long the agent on a Node may update it in place until that is reported as late.
+    pub in_place: Duration,
+    /// How long a Machine is kept for debugging.
+    pub preserved: Duration,
+    /// How long a Node may be not ready before its Machine counts as failed, so that it is kept.
+    pub unhealthy: Duration,
+}
+
+impl Default for MachineLimits {
+    fn default() -> Self {
+        Self {
+            in_place: Duration::from_mins(20),
+            preserved: Duration::from_hours(96),
+            unhealthy: Duration::from_mins(10),
+        }
+    }
+}
+
+impl MachineLimits {
+    /// All durations multiplied by `factor`.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        Self {
+            in_place: self.in_place.mul_f64(factor),
+            preserved: self.preserved.mul_f64(factor),
+            unhealthy: self.unhealthy.mul_f64(factor),
+        }
+    }
+}

@@ -16,7 +16,7 @@ use machinist_controllers::machine_set::{self, MachineSetController};
 use machinist_controllers::node_link::NodeLink;
 use machinist_controllers::platform::rule::{Choice, PlatformRule};
 use machinist_controllers::recycler::RecyclerController;
-use machinist_domain::machine_timings::MachineTimings;
+use machinist_domain::machine_timings::{MachineLimits, MachineTimings};
 use machinist_provider::capacity::Capacities;
 use machinist_provider::parts::Parts;
 use machinist_provider::provider::Providers;
@@ -105,6 +105,7 @@ impl Wiring {
             secrets: flags.annotator.secrets(),
             migration: flags.annotator.migration(),
             timings,
+            limits: MachineLimits::default().scaled(flags.time_scale),
         }
     }
 
@@ -238,6 +239,7 @@ mod tests {
         let process = Manager::new(cluster, None, options, clock, timings);
         let settings = |flags: &[&str]| wiring(flags).machine_settings(process.shared());
         assert_eq!(settings(&[]).timings, MachineTimings::default());
+        assert_eq!(settings(&[]).limits, MachineLimits::default());
         assert_eq!(settings(&[]).cluster_id, None);
         let flags = ["--drain-timeout=30m", "--cluster-id=c", "--time-scale=0.5"];
         let (expected, half) = (Duration::from_mins(30), MachineTimings::default().scaled(0.5));

@@ -28,8 +28,6 @@ use crate::in_place::{self, NodeMark, UpdateResult};
 use crate::kinds::Node;
 
 const ACTION: &str = "UpdateInPlace";
-/// How long an update may take before it is reported as late.
-const LIMIT: Duration = Duration::from_mins(20);
 
 /// One step, with one write.
 #[derive(Debug, Clone, PartialEq)]
@@ -287,7 +285,7 @@ fn ready(node: &str) -> Condition {
 /// How long an update may take. A value that cannot be read is reported in its place.
 fn limit(view: &View) -> Result<Duration, &str> {
     let Some(text) = view.machine.annotations.get(ANNOTATION_IN_PLACE_TIMEOUT) else {
-        return Ok(LIMIT);
+        return Ok(view.rules.limits.in_place);
     };
     let limit = text.parse::<SignedDuration>().ok();
     limit.and_then(|limit| Duration::try_from(limit).ok()).ok_or(text)

@@ -40,7 +40,7 @@ use jiff::Timestamp;
 use machinist_api::resource::MACHINES;
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::machine::{MachineAuthority, Phase};
-use machinist_domain::machine_timings::MachineTimings;
+use machinist_domain::machine_timings::{MachineLimits, MachineTimings};
 use machinist_domain::meta::Meta;
 use machinist_domain::report::Report;
 use machinist_domain::retry::Classified as _;
@@ -86,6 +86,7 @@ pub struct Settings {
     /// The feature gate MachineAPIMigration, if a flag sets it: whether `authoritativeAPI` is obeyed.
     pub migration: Option<bool>,
     pub timings: MachineTimings,
+    pub limits: MachineLimits,
 }
 
 #[derive(Debug)]
@@ -108,6 +109,7 @@ pub struct MachineController {
     migration: MigrationGate,
     metrics: Arc<MachineMetrics>,
     timings: MachineTimings,
+    limits: MachineLimits,
     shared: Arc<Shared>,
 }
 
@@ -157,6 +159,7 @@ impl MachineController {
             migration: MigrationGate::new(shared, &openshift, Self::NAME, settings.migration),
             metrics: shared.metrics.of(),
             timings: machine_timings,
+            limits: settings.limits,
             shared: Arc::clone(shared),
         }
     }

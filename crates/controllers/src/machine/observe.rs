@@ -43,6 +43,7 @@ async fn view(controller: &MachineController, machine: Arc<Machine>) -> Result<V
         failure_fields: *controller.failure_fields.lock(),
         authority_field,
         timings: controller.timings,
+        limits: controller.limits,
     };
     let mut view = View {
         stored: ProviderStatus::read(machine.status.provider_status.as_deref()),

@@ -18,12 +18,6 @@ use crate::drain::{Step, StoredStep};
 use crate::kinds::{Node, Taint};
 use crate::preservation::{Request, has_failed, on_node, until};
 
-/// How long a Machine is kept, unless `machinist.dev/preserve-timeout` sets another time.
-const PRESERVED_FOR: Duration = Duration::from_hours(96);
-/// How long a Node may be not ready before its Machine counts as failed, unless `machinist.dev/health-timeout` sets
-/// another time.
-const UNHEALTHY: Duration = Duration::from_mins(10);
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     /// It is not requested, as far as its Node can be read, or its Machine has not failed or has recovered.
@@ -68,7 +62,7 @@ impl View {
 
     fn preserved_until(&self, now: Timestamp) -> Timestamp {
         let own = self.duration(ANNOTATION_PRESERVE_TIMEOUT);
-        let time = own.unwrap_or(PRESERVED_FOR);
+        let time = own.unwrap_or(self.rules.limits.preserved);
         whole_seconds(now.checked_add(time).unwrap_or(Timestamp::MAX))
     }
 
@@ -95,7 +89,7 @@ impl View {
         };
         let since = self.node.as_ref().map_or_else(missing, |node| node.readiness.since);
         let own = self.duration(ANNOTATION_HEALTH_TIMEOUT);
-        since?.checked_add(own.unwrap_or(UNHEALTHY)).ok()
+        since?.checked_add(own.unwrap_or(self.rules.limits.unhealthy)).ok()
     }
 
     /// When the standing changes without a change of an object.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use machinist_domain::key::{ObjectKey, Uid};
-use machinist_domain::machine_timings::MachineTimings;
+use machinist_domain::machine_timings::{MachineLimits, MachineTimings};
 use machinist_domain::observed::Observed;
 use machinist_domain::retry::{Category, Failure, Retry};
 use machinist_domain::shape::Shape;
@@ -75,6 +75,7 @@ pub(super) fn view_of(object: &Value) -> View {
         failure_fields: Field::Served,
         authority_field: Field::Served,
         timings,
+        limits: MachineLimits::default(),
     };
     let mut view = View {
         reach: None,

@@ -8,7 +8,7 @@ use machinist_api::names::{
 };
 use machinist_domain::conditions::Condition;
 use machinist_domain::machine::{MachineAuthority, Phase};
-use machinist_domain::machine_timings::MachineTimings;
+use machinist_domain::machine_timings::{MachineLimits, MachineTimings};
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::Failure;
 use machinist_domain::safety::EffectKind;
@@ -97,6 +97,7 @@ pub struct Rules {
     pub failure_fields: Field,
     pub authority_field: Field,
     pub timings: MachineTimings,
+    pub limits: MachineLimits,
 }
 
 impl View {

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_domain::key::ObjectKey;
-use machinist_domain::machine_timings::MachineTimings;
+use machinist_domain::machine_timings::{MachineLimits, MachineTimings};
 use machinist_domain::observed::Observed;
 use machinist_domain::retry::Category;
 use machinist_provider::Pending;
@@ -110,6 +110,7 @@ fn controller(shared: &Arc<Shared>) -> MachineController {
         secrets: SecretScope::Named,
         migration: Some(false),
         timings: timings(),
+        limits: MachineLimits::default(),
     };
     MachineController::new(shared, Machines::new(Arc::new(Zones)), settings)
 }

@@ -15,7 +15,7 @@ use machinist_controllers::machine_set::{self, MachineSetController};
 use machinist_controllers::node_link::NodeLink;
 use machinist_controllers::secrets::ClusterSecrets;
 use machinist_domain::capacity_annotations;
-use machinist_domain::machine_timings::MachineTimings;
+use machinist_domain::machine_timings::{MachineLimits, MachineTimings};
 use machinist_provider::metrics::NoMetrics;
 use machinist_provider::parts::{CloudTimings, Parts};
 use machinist_provider::platform::NoPlatform;
@@ -122,6 +122,8 @@ impl<'a> Setup<'a> {
                         secrets: SecretScope::Named,
                         migration,
                         timings,
+                        // No test waits for them, or has to be done before.
+                        limits: MachineLimits::default(),
                     };
                     MachineController::new(shared, machines, settings)
                 }),
