@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use machinist_api::names::{ANNOTATION_PRESERVED_UNTIL, FINALIZER_MACHINE, LABEL_IN_PLACE_RESULT};
+use machinist_domain::meta::Meta;
 use machinist_domain::patch;
 use machinist_domain::retry::{Category, Classified as _, Failure, Retry};
 use machinist_provider::Pending;
@@ -72,10 +73,7 @@ pub(super) async fn act(
         },
         Plan::Preserve(until) => executor.preserve(Some(*until)).await,
         Plan::EndPreservation => executor.preserve(None).await,
-        Plan::MarkNode { node, patch } => {
-            let (nodes, guard, patch) = (&controller.nodes, Guard::Version, patch.clone());
-            written(writer.target().patch(nodes, node, Part::Object, guard, patch, plan).await)
-        }
+        Plan::MarkNode { node, patch } => executor.mark_node(node, patch.clone()).await,
         Plan::DrainPreserved { drain: plan, rest } => {
             if let Plan::UpdateStatus(instance) = &**rest {
                 executor.observed(instance);
@@ -119,6 +117,25 @@ impl Executor<'_> {
         let until = until.map(|until| until.to_string());
         let annotations = json!({ANNOTATION_PRESERVED_UNTIL: until});
         self.patch(json!({"metadata": {"annotations": annotations}}), Guard::Version).await
+    }
+
+    /// A Node whose marks are refused is left alone for a while, so that its Machine goes on.
+    async fn mark_node(&self, node: &Meta, patch: Value) -> Outcome {
+        let (nodes, part, guard) = (&self.controller.nodes, Part::Object, Guard::Version);
+        let answer = self.writer.target().patch(nodes, node, part, guard, patch, self.plan).await;
+        let outcome = match answer {
+            Ok(Some(new)) if new.version == node.version => Outcome::Failed(Failure {
+                category: Category::InvalidConfiguration,
+                retry: Retry::Backoff,
+                message: messages::NODE_UNCHANGED.to_owned(),
+            }),
+            answer => written(answer),
+        };
+        match &outcome {
+            Outcome::Failed(failure) => self.controller.unmarked.failed(&node.uid, failure),
+            _ => self.controller.unmarked.written(&node.uid),
+        }
+        outcome
     }
 
     /// An instance without drift needs no pause between repairs.

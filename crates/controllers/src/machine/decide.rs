@@ -36,7 +36,7 @@ fn managed_elsewhere(view: &View) -> Option<Plan> {
     match view.authority() {
         MachineAuthority::MachineApi => None,
         MachineAuthority::ClusterApi | MachineAuthority::Migrating => {
-            Some(Plan::NoOp(Reason::ManagedElsewhere))
+            Some(preservation::release(view).unwrap_or(Plan::NoOp(Reason::ManagedElsewhere)))
         }
         MachineAuthority::Unset => {
             let wanted = view.machine.wanted_authority;

@@ -19,6 +19,8 @@ use crate::drain::Step;
 use crate::kinds::Hook;
 
 pub(super) const CREATING: &str = "Creating the instance";
+pub(super) const NODE_UNCHANGED: &str =
+    "the API server accepted the change and stored nothing; a webhook may have removed it";
 pub(super) const PRESERVATION_ENDED: &str = "No longer kept for debugging: the Machine has \
     recovered, or annotation machinist.dev/preserve was removed or is false";
 pub(super) const INSTANCE_DELETED: &str = "The instance is deleted";
@@ -80,6 +82,10 @@ texts! {
     pub(super) fn preserved(until: Timestamp) = "Kept for debugging until {until}";
     pub(super) fn preserved_failed(until: Timestamp) = "Failed, and kept for debugging until {until}";
     pub(super) fn preserved_drain(until: Timestamp, drain: &str) = "{}; {drain}", preserved_failed(until);
+    pub(super) fn node_not_marked(cause: &str) =
+        "Cannot mark the Node for the preservation, or remove marks from it: {cause}. The Machine goes on; allow patch \
+         of nodes";
+    pub(super) fn without_marks(text: &str, cause: &str) = "{text}; cannot mark its Node: {cause}";
     pub(super) fn preservation_expired(at: Timestamp) =
         "Was kept for debugging until {at}; to keep it again, remove annotation {ANNOTATION_PRESERVED_UNTIL}";
     pub(super) fn no_answer_in_time(timeout: Duration) =
@@ -192,7 +198,7 @@ mod tests {
     use super::super::samples::{failure, instance};
     use super::*;
 
-    fn of_preservations() -> [(&'static str, &'static str, String); 7] {
+    fn of_preservations() -> [(&'static str, &'static str, String); 9] {
         let until = "2026-06-05T12:00:00Z".parse().unwrap();
         let preserved_now = "condition Preserved=True, Event Normal Preserved";
         let ended = "condition Preserved=False, Event Normal PreservationEnded";
@@ -205,6 +211,12 @@ mod tests {
                 "WaitingForPods",
                 preserved_drain(until, "1 pod left: ns/web"),
             ),
+            (
+                "condition Preserved=True",
+                "Requested",
+                without_marks(&preserved(until), NODE_UNCHANGED),
+            ),
+            ("Event Warning", "FailedUpdate", node_not_marked(NODE_UNCHANGED)),
             (ended, "Expired", preservation_expired(until)),
             ("Event Normal", "PreservationEnded", PRESERVATION_ENDED.to_owned()),
             (invalid, "InvalidValue", bad_preserve("true")),

@@ -31,6 +31,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 mod triggers;
+mod unmarked;
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -67,6 +68,7 @@ use self::repairs::Repairs;
 use self::report::report;
 use self::snapshot::Snapshot;
 use self::triggers::Triggers;
+use self::unmarked::UnmarkedNodes;
 use crate::cloud_access::SecretScope;
 use crate::clouds::Clouds;
 use crate::clouds::cluster_identity::ClusterIdentity;
@@ -106,6 +108,7 @@ pub struct MachineController {
     /// Whether it has `status.authoritativeAPI`.
     authority_field: Mutex<Field>,
     repairs: Arc<Repairs>,
+    unmarked: UnmarkedNodes,
     migration: MigrationGate,
     metrics: Arc<MachineMetrics>,
     timings: MachineTimings,
@@ -156,6 +159,7 @@ impl MachineController {
             failure_fields: Mutex::default(),
             authority_field: Mutex::default(),
             repairs: Arc::new(Repairs::new(Arc::clone(clock), machine_timings)),
+            unmarked: UnmarkedNodes::new(Arc::clone(clock), machine_timings.poll),
             migration: MigrationGate::new(shared, &openshift, Self::NAME, settings.migration),
             metrics: shared.metrics.of(),
             timings: machine_timings,

@@ -53,10 +53,12 @@ async fn view(controller: &MachineController, machine: Arc<Machine>) -> Result<V
         pause: None,
         node: controller.triggers.node_of(&machine),
         unrepaired: controller.repairs.of(&machine.meta.uid),
+        unmarked: None,
         drain: None,
         rules,
         machine,
     };
+    view.unmarked = view.node.as_ref().and_then(|node| controller.unmarked.of(&node.meta.uid));
     let (deleting, drained) = (view.machine.meta.deleting, view.is_drained());
     if deleting && !drained && view.machine.has_finalizer() {
         let subject = Subject::of(&view.machine, view.node.as_deref());

@@ -50,7 +50,8 @@ pub(super) fn report(
         result => result.unwrap_or(ReconcileResult::Changed),
     };
     let left = time_left(view, facts.phase, now).into_iter();
-    let left = left.chain(view.preservation_changes_in(now)).min();
+    let unmarked = view.unmarked.as_ref().map(|unmarked| unmarked.wait);
+    let left = left.chain(view.preservation_changes_in(now)).chain(unmarked).min();
     let retry = match (facts.retry, left) {
         (None | Some(Retry::OnChange), Some(left)) => Some(Retry::Again(left)),
         (Some(Retry::Again(wait)), Some(left)) => Some(Retry::Again(wait.min(left))),

@@ -85,6 +85,7 @@ pub(super) fn view_of(object: &Value) -> View {
         node: None,
         drain: None,
         unrepaired: None,
+        unmarked: None,
         rules,
         stored,
         machine,

@@ -16,6 +16,7 @@ use machinist_provider::cloud::{MachineRef, ObservedInstance, ProviderStatus};
 use machinist_provider::spec::SpecError;
 
 use super::error::Refusal;
+use super::unmarked::Unmarked;
 use crate::drain::{self, Step};
 use crate::kinds::{Machine, Node};
 use crate::served::{Field, authority};
@@ -81,6 +82,8 @@ pub struct View {
     /// The Node of `status.nodeRef`, or the one with its provider ID.
     pub node: Option<Arc<Node>>,
     pub unrepaired: Option<Unrepaired>,
+    /// Set while its Node is left as it is, because marks on it were refused.
+    pub unmarked: Option<Unmarked>,
     pub drain: Option<Box<drain::View>>,
     pub rules: Rules,
 }

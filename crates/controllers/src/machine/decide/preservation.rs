@@ -19,10 +19,8 @@ pub(super) fn decide(view: &View, now: Timestamp) -> Option<Plan> {
     if let Standing::Begins(until) = standing {
         return Some(Plan::Preserve(until));
     }
-    if let Some(node) = view.node.as_deref().filter(|node| !node.meta.deleting)
-        && let Some(patch) = node_patch(node, standing)
-    {
-        return Some(Plan::MarkNode { node: node.meta.clone(), patch });
+    if let Some(plan) = mark_node(view, standing) {
+        return Some(plan);
     }
     match standing {
         Standing::Off if view.machine.annotations.contains(ANNOTATION_PRESERVED_UNTIL) => {
@@ -30,6 +28,18 @@ pub(super) fn decide(view: &View, now: Timestamp) -> Option<Plan> {
         }
         _ => None,
     }
+}
+
+/// Another machine API has taken the Machine over: what this one has put on the Node goes.
+pub(super) fn release(view: &View) -> Option<Plan> {
+    mark_node(view, Standing::Off)
+}
+
+fn mark_node(view: &View, standing: Standing) -> Option<Plan> {
+    let node =
+        view.node.as_deref().filter(|node| !node.meta.deleting && view.unmarked.is_none())?;
+    let patch = node_patch(node, standing)?;
+    Some(Plan::MarkNode { node: node.meta.clone(), patch })
 }
 
 /// Drains the Node of a failed Machine that is kept, while nothing else has to be written.

@@ -23,6 +23,7 @@ use super::super::snapshot::{Call, Pause, View};
 use super::{instance_exists, ready};
 use crate::drain::{self, Step};
 use crate::in_place::UpdateResult;
+use crate::machine_set::memory::skips_machine;
 
 /// The state after a reconcile. `None` means unchanged.
 #[derive(Debug, Default)]
@@ -147,6 +148,19 @@ impl Facts {
             Outcome::DryRun => {
                 self.result = Some(ReconcileResult::Settled);
                 self.is_silent = true;
+            }
+            // The next reconcile leaves the Node as it is, and reports on the rest.
+            Outcome::Failed(failure)
+                if matches!(plan, Plan::MarkNode { .. }) && skips_machine(failure.category) =>
+            {
+                self.result = Some(ReconcileResult::Failed);
+                self.retry = Some(Retry::Soon);
+                self.is_silent = true;
+                self.warn(
+                    EventReason::FailedUpdate,
+                    "Preserve",
+                    messages::node_not_marked(&failure.message),
+                );
             }
             Outcome::Failed(failure) => {
                 self.result = Some(ReconcileResult::Failed);

@@ -23,9 +23,14 @@ pub(super) fn condition(view: &View, facts: &Facts, now: Timestamp) -> Option<Co
         Some(Condition::no(CONDITION_PRESERVED, severity, reason, text))
     };
     let yes = Condition::yes(CONDITION_PRESERVED);
+    // The taint is missing then, and the Node is not drained.
+    let noted = |text: String| match &view.unmarked {
+        None => text,
+        Some(unmarked) => messages::without_marks(&text, &unmarked.why),
+    };
     match (view.preservation(now), view.preserve_request()) {
         (Standing::Kept { until, failed: false }, _) => {
-            Some(yes.because(REQUESTED, messages::preserved(until)))
+            Some(yes.because(REQUESTED, noted(messages::preserved(until))))
         }
         (Standing::Kept { until, failed: true }, _) => {
             if let Some((step, text)) = &facts.preserved_drain {
@@ -38,7 +43,7 @@ pub(super) fn condition(view: &View, facts: &Facts, now: Timestamp) -> Option<Co
                 let is_current = known.message.as_deref().is_some_and(|it| it.starts_with(&text));
                 view.preservation_step().is_some() && is_current
             });
-            known.cloned().or_else(|| Some(yes.because(MACHINE_FAILED, text)))
+            known.cloned().or_else(|| Some(yes.because(MACHINE_FAILED, noted(text))))
         }
         (Standing::Expired(at), _) => {
             no(SEVERITY_INFO, EXPIRED, messages::preservation_expired(at))

@@ -1,9 +1,10 @@
 //! Machines that are kept for debugging, as a user sees them.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use kube::ResourceExt;
-use kube::api::{Patch, PatchParams};
-use machinist_testbed::world::reading::{condition, condition_of, message, node_of};
+use kube::api::{DynamicObject, Patch, PatchParams};
+use machinist_testbed::faults::{ApiRequest, Effect, Match, Rule, Verb};
+use machinist_testbed::world::reading::{condition, condition_of, message, node_of, phase};
 use serde_json::{Value, json};
 
 use crate::fleet::fixture::{Fleet, SET};
@@ -70,6 +71,35 @@ async fn a_request_that_is_withdrawn_leaves_nothing() -> Result<()> {
             .await
             .map_err(|error| error.context(format!("{reasons:?}")))?;
     }
+    process.kill().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_cannot_be_written_does_not_hold_up_its_machine() -> Result<()> {
+    let fleet = Fleet::new("unwritable-node", crate::definitions::Served::Ours).await?;
+    let process = fleet.run()?;
+    fleet.create_workers(1, json!({})).await?;
+    let machines = fleet.until_settled(1).await?;
+    let (name, node) = (machines[0].name_any(), node_of(&machines[0]));
+    let is_mark = |request: &ApiRequest| {
+        let body = request.json().unwrap_or_default();
+        body["metadata"]["annotations"].get(SCALE_DOWN_DISABLED).is_some()
+    };
+    let marks = Match::any().verbs([Verb::Patch]).resource("nodes").that(is_mark);
+    let refusal = fleet.proxy.add_rule(Rule::new(marks, Effect::answer(403)));
+    fleet.patch_machine(&name, annotation(PRESERVE, &json!("now"))).await?;
+    let noted = |one: &DynamicObject| message(one, "Preserved").contains("cannot mark its Node");
+    fleet.until_machine(&name, "the refusal is reported", noted).await?;
+    fleet.until_event(&name, "FailedUpdate").await?;
+    // What happens to it is seen meanwhile.
+    let uid = machines[0].uid().context("a uid")?;
+    let instance = fleet.cloud().of_machine(&uid).into_iter().next().context("an instance")?;
+    ensure!(fleet.cloud().kill(&instance.id), "it is gone");
+    let failed = |one: &DynamicObject| phase(one) == "Failed" && noted(one);
+    fleet.until_machine(&name, "it has failed", failed).await?;
+    refusal.remove();
+    held(&fleet, node, true).await?;
+    fleet.until_machine(&name, "nothing is refused any more", |one| !noted(one)).await?;
     process.kill().await
 }
 

@@ -9,6 +9,7 @@ use super::super::super::samples::{
     all, conditions, deleting, instance, now, object, recorded, snapshot, view_of,
 };
 use super::super::super::snapshot::View;
+use super::super::super::unmarked::Unmarked;
 use super::super::decide;
 use super::*;
 use crate::drain::Step;
@@ -224,6 +225,49 @@ fn ends_without_a_readable_node_only_by_the_machine_or_in_time() {
         let is_kept = matches!(view.preservation(now()), Standing::Kept { .. });
         assert_eq!(is_kept, expected == settled && until == LATER, "{preserve} {until} {linked}");
         assert_eq!(plan(view), expected, "{preserve} {until} {linked}");
+    }
+}
+
+#[test]
+fn a_node_that_cannot_be_marked_does_not_stop_its_machine() {
+    let with = |until: &str, patch: &Value| {
+        let annotations =
+            json!({"machinist.dev/preserve": "false", "machinist.dev/preserved-until": until});
+        let node = node("True", 60, patch);
+        let mut view = view(&annotations, "Running", Some(&node));
+        let wait = std::time::Duration::from_secs(4);
+        view.unmarked = Some(Unmarked { wait, why: "no".into() });
+        plan(view)
+    };
+    let marked = all(&[held(), tainted()]);
+    assert_eq!(with(LATER, &marked), "keep the Machine for debugging no longer");
+    let kept = json!({"machinist.dev/preserve": "now", "machinist.dev/preserved-until": LATER});
+    let node = node("True", 60, &json!({}));
+    let mut view = view(&kept, "Running", Some(&node));
+    assert!(plan(view.clone()).starts_with("patch node n: "));
+    let wait = std::time::Duration::from_secs(4);
+    view.unmarked = Some(Unmarked { wait, why: "no".into() });
+    assert_eq!(plan(view), "update status: instance i-1 is running");
+}
+
+#[test]
+fn another_machine_api_gets_a_node_without_marks() {
+    for (authority, marks, expected) in [
+        ("ClusterAPI", all(&[held(), tainted()]), true),
+        ("Migrating", held(), true),
+        ("ClusterAPI", json!({}), false),
+    ] {
+        let kept = json!({"machinist.dev/preserve": "now", "machinist.dev/preserved-until": LATER});
+        let linked = json!({
+            "metadata": {"annotations": kept},
+            "status": {"nodeRef": {"name": "n", "uid": "uid-n"}, "authoritativeAPI": authority},
+        });
+        let mut elsewhere = view_of(&object(&all(&[recorded(), linked])));
+        elsewhere.rules.obey_migration = true;
+        elsewhere.node = Some(read(&node("True", 60, &marks)));
+        let plan = plan(elsewhere);
+        assert_eq!(plan.starts_with("patch node n: "), expected, "{authority}: {plan}");
+        assert_eq!(plan == "no-op: managed elsewhere", !expected, "{plan}");
     }
 }
 

@@ -1,12 +1,14 @@
 use std::time::Duration;
 
 use machinist_domain::report::Report;
-use machinist_domain::retry::Retry;
+use machinist_domain::retry::{Category, Retry};
 use serde_json::{Value, json};
 
 use super::super::super::decide::decide;
+use super::super::super::messages;
 use super::super::super::plan::{Outcome, Plan, Reason};
-use super::super::super::samples::{all, now, object, snapshot, view_of};
+use super::super::super::samples::{all, failure, now, object, snapshot, view_of};
+use super::super::super::unmarked::Unmarked;
 use super::super::report;
 
 const LATER: &str = "2026-06-01T12:02:00Z";
@@ -131,4 +133,27 @@ fn wakes_up_when_a_node_counts_as_failed() {
     assert_eq!(view.preservation_changes_in(now()), Some(Duration::from_millis(60_001)));
     let later = now() + Duration::from_secs(60);
     assert!(decide(&snapshot(view), later).to_string().starts_with("keep the Machine"));
+}
+
+#[test]
+fn marks_that_are_refused_are_an_event_and_part_of_the_condition() {
+    let kept = failed(&annotations("now", Some(LATER)), None);
+    let plan = Plan::MarkNode { node: view_of(&kept).machine.meta.clone(), patch: json!({}) };
+    let refused = |category| {
+        let failure = failure(category);
+        report(&snapshot(view_of(&kept)), &plan, &Outcome::Failed(failure), now())
+    };
+    let report = refused(Category::Unauthorised);
+    assert_eq!(report.events[0].note, messages::node_not_marked("no luck"));
+    assert_eq!((report.status, report.retry), (None, Some(Retry::Soon)), "the Machine goes on");
+    assert_eq!(refused(Category::Unavailable).retry, Some(Retry::Backoff));
+    // Until the next try.
+    let mut view = view_of(&kept);
+    let wait = Duration::from_secs(4);
+    view.unmarked = Some(Unmarked { wait, why: "no luck".into() });
+    let plan = Plan::NoOp(Reason::Failed);
+    let report = super::super::report(&snapshot(view), &plan, &Outcome::Done, now());
+    let text = condition(&report).unwrap()["message"].as_str().unwrap().to_owned();
+    assert!(text.ends_with("until 2026-06-01T12:02:00Z; cannot mark its Node: no luck"), "{text}");
+    assert_eq!(report.retry, Some(Retry::Again(wait)));
 }
