@@ -102,12 +102,19 @@ fn outcome<T>(written: Result<Option<T>, WriteError>) -> Result<Outcome, Failure
     }
 }
 
-/// A webhook has removed the change, or the CRD has no such field.
-fn unchanged_failure(meta: &Meta) -> Failure {
-    Failure {
-        category: Category::InvalidConfiguration,
-        retry: Retry::Backoff,
-        message: messages::unchanged(&meta.key.name),
+/// The outcome of a patch of this version. If it has changed nothing, a webhook has removed the change, or the CRD has
+/// no such field.
+fn stored_outcome(
+    written: Result<Option<Meta>, WriteError>,
+    before: &Meta,
+) -> Result<Outcome, Failure> {
+    match written {
+        Ok(Some(after)) if after.version == before.version => Err(Failure {
+            category: Category::InvalidConfiguration,
+            retry: Retry::Backoff,
+            message: messages::unchanged(&before.key.name),
+        }),
+        written => outcome(written),
     }
 }
 
@@ -125,8 +132,7 @@ impl Executor<'_> {
     ) -> Result<Outcome, Failure> {
         let (part, guard) = (Part::Object, Guard::Version);
         let written = self.writer.patch(cache, meta, part, guard, patch, self.plan).await;
-        let unchanged = matches!(&written, Ok(Some(new)) if new.version == meta.version);
-        let result = if unchanged { Err(unchanged_failure(meta)) } else { outcome(written) };
+        let result = stored_outcome(written, meta);
         match &result {
             Ok(_) => drop(self.controller.refused.lock().remove(&meta.uid)),
             Err(failure) => self.remember(meta, failure),
@@ -397,4 +403,29 @@ fn selector(spec: &MachineDeploymentSpec, hash: &str) -> Value {
 
 fn map(pairs: &Pairs) -> Map<String, Value> {
     pairs.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use machinist_domain::key::{Uid, Version};
+
+    use super::*;
+
+    #[test]
+    fn a_patch_that_is_accepted_and_not_stored_is_a_failure_that_names_the_object() {
+        let meta = |version| {
+            let (key, uid) = (ObjectKey::new("ns", "web"), Uid("u".into()));
+            Meta { key, uid, version: Version(version), deleting: false }
+        };
+        let failure = stored_outcome(Ok(Some(meta(7))), &meta(7)).unwrap_err();
+        assert_eq!(failure.message, messages::unchanged("web"));
+        assert_eq!(
+            (failure.category, failure.retry),
+            (Category::InvalidConfiguration, Retry::Backoff)
+        );
+        assert!(skips_machine(failure.category), "it is left out for a while");
+        let stored = stored_outcome(Ok(Some(meta(8))), &meta(7));
+        assert!(matches!(stored, Ok(Outcome::Executed)), "{stored:?}");
+        assert!(matches!(stored_outcome(Ok(None), &meta(7)), Ok(Outcome::DryRun)));
+    }
 }

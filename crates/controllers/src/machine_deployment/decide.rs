@@ -1,9 +1,9 @@
 //! Decides the next step for one MachineDeployment. Pure: no client, no clock.
 //!
 //! In this order: adopt or release MachineSets; create the set of the current template, with 0 replicas; number it;
-//! copy what needs no new Machines to it; mark Nodes ([`nodes`]); update in place ([`in_place`]); scale ([`scaling`]);
-//! copy it to Machines; delete old sets. A repeated step changes nothing: the new set's name follows from the template,
-//! and sizes are written with the resourceVersion of the set.
+//! copy what needs no new Machines to it; store what a guarded rollout found ([`guard`]); mark Nodes ([`nodes`]);
+//! update in place ([`in_place`]); scale ([`scaling`]); copy it to Machines; delete old sets. A repeated step changes
+//! nothing: the new set's name follows from the template, and sizes are written with the resourceVersion of the set.
 
 mod guard;
 mod in_place;
@@ -55,7 +55,7 @@ pub(super) fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
         return plan;
     }
     match Desired::of(view) {
-        Err(refusal) => Plan::Refuse(refusal),
+        Err(refusal) => nodes::unmark_all(view).unwrap_or(Plan::Refuse(refusal)),
         Ok(desired) => desired.plan(snapshot, view, now),
     }
 }
@@ -174,12 +174,13 @@ impl Desired {
             }
             _ => {}
         }
-        if let Some(plan) = self.mark_nodes(view, now) {
-            return plan;
-        }
         let plan = self.advance(view, now);
+        // Marks of Nodes follow from what is stored.
         if let Some(found) = self.new.and_then(|new| self.finding(view, new, now, plan.rest())) {
             return found;
+        }
+        if let Some(marks) = self.mark_nodes(view, plan.rest(), now) {
+            return marks;
         }
         match plan {
             Plan::NoOp(rest) => {

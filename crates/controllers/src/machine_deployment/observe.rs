@@ -71,6 +71,7 @@ async fn view(
         listed: false,
         fingerprint: 0,
         uptime: controller.clock.uptime(),
+        move_poll: controller.timings.poll / 4,
     };
     // An autoscaler marks Machines before it scales the deployment.
     let mut state = format!("{};", deployment.generation);

@@ -116,6 +116,8 @@ pub struct Resize {
 pub enum Finding {
     /// When the canaries had been available for long enough.
     CanaryPassed(Timestamp),
+    /// The rollout is complete, so its template needs no canaries later.
+    Complete(Timestamp),
     /// All new Machines that failed, and when the rollout is aborted, if it is.
     Failed(FailedMachines, Option<Timestamp>),
 }
@@ -214,6 +216,9 @@ impl fmt::Display for Plan {
             }
             Self::Guard { set, finding: Finding::CanaryPassed(_), .. } => {
                 write!(f, "store that the canaries of MachineSet {} passed", set_name(set))
+            }
+            Self::Guard { set, finding: Finding::Complete(_), .. } => {
+                write!(f, "store that MachineSet {} needs no canaries", set_name(set))
             }
             Self::Guard { set, finding: Finding::Failed(failed, aborted), .. } => {
                 let stop = if aborted.is_some() { ", and stop the rollout" } else { "" };

@@ -20,8 +20,8 @@ use crate::machine_set::memory::skips_machine;
 
 /// Added to the time of availability, because a Machine is available only *after* `minReadySeconds`.
 const A_MOMENT: SignedDuration = SignedDuration::from_millis(1);
-/// How often the cache is asked again where a Machine is that is being moved.
-const MOVE_POLL: Duration = Duration::from_secs(5);
+/// For what changes nothing that requeues the deployment.
+const A_LITTLE: Duration = Duration::from_millis(1);
 
 pub(super) fn report(
     snapshot: &Snapshot,
@@ -44,7 +44,7 @@ pub(super) fn report(
             Report {
                 status: Status::invalid(view, &text, now),
                 events: vec![warning(EventReason::InvalidConfiguration, &text)],
-                retry: Some(view.refused.retry.map_or(Retry::OnChange, Retry::Again)),
+                retry: Some(refused_again(view).map_or(Retry::OnChange, Retry::Again)),
                 ..Report::quiet(ReconcileResult::Refused)
             }
         }
@@ -73,7 +73,12 @@ fn undecodable(plan: &Plan) -> Report {
     }
 }
 
-/// What is done with an invalid spec: a move of a Machine that has begun.
+/// When what was refused before is tried again.
+fn refused_again(view: &View) -> Option<Duration> {
+    view.refused.retry.into_iter().chain(nodes::again(view)).min()
+}
+
+/// What is done with an invalid spec: a move of a Machine that has begun, and Nodes lose the marks of a rollout.
 fn with_invalid_spec(
     view: &View,
     plan: &Plan,
@@ -93,7 +98,11 @@ fn with_invalid_spec(
         Plan::NoOp(_) => ReconcileResult::Waiting,
         _ => ReconcileResult::Changed,
     };
-    Report { result, status, events: events(plan), retry: view.refused.retry.map(Retry::Again) }
+    let again = match plan {
+        Plan::MarkNodes { .. } => Some(A_LITTLE),
+        _ => refused_again(view),
+    };
+    Report { result, status, events: events(plan), retry: again.map(Retry::Again) }
 }
 
 fn executed(
@@ -135,12 +144,13 @@ fn executed(
             let retry = match plan {
                 // A list that finds nothing new requeues nothing, nor does a Node that is gone.
                 Plan::List | Plan::PushDone { listed: false, .. } | Plan::MarkNodes { .. } => {
-                    Some(Duration::from_millis(1))
+                    Some(A_LITTLE)
                 }
                 _ => {
                     let (late, nodes) = (late(view), nodes::again(view));
                     let (next, refused) = (next_available(view, now), view.refused.retry);
-                    let moving = matches!(plan, Plan::NoOp(Reason::Moving)).then_some(MOVE_POLL);
+                    let moving =
+                        matches!(plan, Plan::NoOp(Reason::Moving)).then_some(view.move_poll);
                     let again = [next, deadline, late, nodes, guard, refused, moving];
                     again.into_iter().flatten().min()
                 }
@@ -192,9 +202,9 @@ fn cause(plan: &Plan, failure: &Failure) -> (EventReason, String) {
 fn events(plan: &Plan) -> Vec<EventNote> {
     let note = |reason, action, text: String| EventNote::normal(reason, action, text);
     match plan {
-        // A failed Machine that is tolerated has Events of its own.
+        // A failed Machine that is tolerated has Events of its own, and without old Machines there are no canaries.
         Plan::NoOp(_)
-        | Plan::Guard { finding: Finding::Failed(_, None), .. }
+        | Plan::Guard { finding: Finding::Failed(_, None) | Finding::Complete(_), .. }
         | Plan::Refuse(_)
         | Plan::SetRevision { .. }
         | Plan::AnnotateRevision { .. }

@@ -145,6 +145,7 @@ pub(super) fn snapshot(deployment: &Value, sets: Vec<SetView>) -> Snapshot {
         listed: false,
         fingerprint: 0,
         uptime: Duration::ZERO,
+        move_poll: Duration::from_secs(5),
     };
     Snapshot { meta, content: Ok(view) }
 }

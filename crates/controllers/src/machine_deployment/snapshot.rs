@@ -8,7 +8,7 @@ use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::meta::Meta;
 use machinist_domain::report::EventReason;
 
-use crate::deletion_order::{self, is_marked_by_others};
+use crate::deletion_order::{self, Class, is_marked_by_others};
 use crate::in_place;
 use crate::kinds::{Machine, MachineDeployment, MachineSet, Node};
 use crate::machine_node::{ReadySince, available_at};
@@ -56,6 +56,8 @@ pub struct View {
     pub fingerprint: u64,
     /// The uptime of the observation.
     pub uptime: Duration,
+    /// How often the cache is asked again where a Machine is that is being moved.
+    pub move_poll: Duration,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -151,6 +153,12 @@ impl Member {
     pub fn is_marked_by_us(&self) -> bool {
         let marked_by_others = self.machine.as_deref().is_some_and(is_marked_by_others);
         self.is_marked() && !marked_by_others
+    }
+
+    /// Whether its MachineSet deletes it before any available one, whatever its `deletePolicy` is. One without a Node
+    /// may have one meanwhile.
+    pub(super) fn goes_first(&self) -> bool {
+        self.machine.as_deref().is_some_and(|machine| Class::of(machine) < Class::WithoutNode)
     }
 
     pub fn has_failed(&self) -> bool {

@@ -42,7 +42,9 @@ pub(super) fn revision(
 pub(super) fn found(finding: &Finding) -> AnnotationChange {
     let mut change = AnnotationChange::default();
     match finding {
-        Finding::CanaryPassed(at) => change.want(ANNOTATION_CANARY_PASSED, None, &time(*at)),
+        Finding::CanaryPassed(at) | Finding::Complete(at) => {
+            change.want(ANNOTATION_CANARY_PASSED, None, &time(*at));
+        }
         Finding::Failed(failed, aborted) => {
             change.want(ANNOTATION_FAILED_MACHINES, None, &failed.to_text());
             if let Some(at) = aborted {

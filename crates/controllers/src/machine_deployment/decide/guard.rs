@@ -12,6 +12,7 @@ use super::super::failed::{Defect, FailedMachines};
 use super::super::plan::{Finding, Plan, Reason, Soak};
 use super::super::snapshot::{Member, SetView, View};
 use super::limits::Limit;
+use super::revisions::newest;
 use super::scaling::Guard;
 use super::{Desired, min_ready};
 use crate::kinds::Machine;
@@ -121,27 +122,27 @@ impl Desired {
             return None;
         }
         let finding = self.failures(view, new, now).or_else(|| {
-            let passed = self.guards.canary.is_some() && !one.set.state.guard.canary_passed;
+            let unstored = self.guards.canary.is_some() && !one.set.state.guard.canary_passed;
             // A template whose rollout is complete works: an `undo` to it is not held up.
             let complete = rest == Some(Reason::Complete) && self.replicas > 0;
             let soaked = self.is_rolling(view, new, now)
                 && self
                     .soak(view, new, now)
                     .is_some_and(|soak| soak.ends.is_some_and(|at| at < now));
-            (passed && (soaked || complete)).then_some(Finding::CanaryPassed(now))
+            let passed = (unstored && soaked).then_some(Finding::CanaryPassed(now));
+            passed.or((unstored && complete).then_some(Finding::Complete(now)))
         })?;
         Some(Plan::Guard { set: Arc::clone(&one.set), finding, rest })
     }
 
-    /// The failed Machines that abort the rollout although that cannot be stored now.
+    /// The failed Machines that abort the rollout although that is not stored yet. It counts at once: while the write
+    /// is refused and tried again, what follows from an abort must not change to and fro.
     pub(in super::super) fn unstored_abort(
         &self,
         view: &View,
         now: Timestamp,
     ) -> Option<FailedMachines> {
-        let paused = view.deployment.spec.paused;
-        let is_refused = |new: &usize| !paused && view.refused.has(&view.sets[*new].set.meta);
-        let new = self.new.filter(is_refused)?;
+        let new = self.new.filter(|_| !view.deployment.spec.paused)?;
         match self.failures(view, new, now) {
             Some(Finding::Failed(failed, Some(_))) => Some(failed),
             _ => None,
@@ -165,6 +166,13 @@ impl Desired {
     fn failures(&self, view: &View, new: usize, now: Timestamp) -> Option<Finding> {
         let abort = self.guards.abort.filter(|_| self.is_rolling(view, new, now))?;
         let one = &view.sets[new];
+        // Until the set has its revision, its Machines may be from before this rollout. If that write is refused,
+        // scaling goes on, and so must the guard.
+        let has_revision =
+            one.set.state.revision.is_some_and(|revision| revision > newest(view, Some(new)));
+        if !has_revision && !view.refused.has(&one.set.meta) {
+            return None;
+        }
         let mut failed = FailedMachines::read(one.set.state.guard.failed.as_deref())?;
         let known = failed.len();
         for (machine, member) in new_machines(one) {

@@ -35,7 +35,7 @@ pub(super) fn numbers(one: &SetView, view: &View, role: Role, now: Timestamp) ->
         leaving: one.leaving,
         late: one.late.map(|late| (late.least, late.most)),
         available: count(&|member| !member.is_marked() && available(member)),
-        first: count(&|member| marked(member) || (member.has_failed() && !is_kept(member))),
+        first: count(&|member| member.goes_first() && !is_kept(member)),
         marked: count(&marked),
         marked_available: count(&|member| marked(member) && available(member)),
         markable: count(&|member| is_markable(member, view, now)),

@@ -18,7 +18,13 @@ use crate::kinds::Node;
 const NODES: usize = 128;
 
 impl Desired {
-    pub(super) fn mark_nodes(&self, view: &View, now: Timestamp) -> Option<Plan> {
+    /// `rest`: why the MachineSets would not be scaled now.
+    pub(super) fn mark_nodes(
+        &self,
+        view: &View,
+        rest: Option<Reason>,
+        now: Timestamp,
+    ) -> Option<Plan> {
         if view.nodes.trouble.is_some() {
             return None;
         }
@@ -31,8 +37,7 @@ impl Desired {
         });
         let strays = view.nodes.strays.iter().map(|node| (node, Marks::default()));
         let nodes = patches(&view.deployment.meta.key, members.chain(strays));
-        let rest = || self.advance(view, now).rest();
-        (!nodes.is_empty()).then(|| Plan::MarkNodes { nodes, rest: rest() })
+        (!nodes.is_empty()).then_some(Plan::MarkNodes { nodes, rest })
     }
 
     /// A rollout that is paused or aborted has no marks: nothing is replaced next, and cluster-autoscaler may scale
@@ -48,6 +53,17 @@ impl Desired {
         let wanted = spec.strategy.mark_nodes.unwrap_or(true);
         wanted && !stops && !self.recreate && self.new.is_some() && has_old()
     }
+}
+
+/// With a spec that is refused nothing is replaced next.
+pub(super) fn unmark_all(view: &View) -> Option<Plan> {
+    let members = view.nodes.members.iter().map(|(_, node)| node);
+    let all = members.chain(&view.nodes.strays).map(|node| (node, Marks::default()));
+    // Those of another deployment stay.
+    let key = &view.deployment.meta.key;
+    let own = all.filter(|(node, _)| node_marks::deployment_of(node).as_ref() == Some(key));
+    let nodes = if view.nodes.trouble.is_none() { patches(key, own) } else { Vec::new() };
+    (!nodes.is_empty()).then_some(Plan::MarkNodes { nodes, rest: None })
 }
 
 /// Of a deployment that is deleted, or being deleted: Nodes of Machines that stay lose the marks.

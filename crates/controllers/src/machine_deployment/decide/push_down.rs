@@ -24,6 +24,9 @@ use super::super::template::{self, Change, Soft};
 use super::Desired;
 use crate::kinds::{Machine, Taint};
 
+/// Machines of one step, so that the deployment is scaled meanwhile.
+const MACHINES: usize = 128;
+
 impl Desired {
     pub(super) fn push_down(&self, view: &View, new: usize, now: Timestamp) -> Option<Plan> {
         let one = &view.sets[new];
@@ -72,8 +75,9 @@ impl Desired {
         let one = &view.sets[new];
         let pending = one.set.state.pending_changes.as_deref()?;
         let behind = self.behind(one, &Pending::read(Some(pending)));
-        let (refused, behind): (Vec<_>, Vec<_>) =
+        let (refused, mut behind): (Vec<_>, Vec<_>) =
             behind.into_iter().partition(|(machine, _)| view.refused.has(&machine.meta));
+        behind.truncate(MACHINES);
         if !behind.is_empty() {
             return Some(Plan::PushMachines { machines: behind, rest });
         }

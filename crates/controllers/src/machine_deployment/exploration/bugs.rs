@@ -1,5 +1,7 @@
 //! A bug per invariant, which the exploration has to find.
 
+use std::sync::Arc;
+
 use anyhow::{Result, ensure};
 use machinist_testbed::explore::find_bug;
 
@@ -8,8 +10,10 @@ use super::super::plan::{Plan, Reason};
 use super::super::samples::now;
 use super::super::snapshot::{Snapshot, View};
 use super::model::{Decide, Limits, World};
+use super::observed::Guard;
 
-const EDIT: Limits = Limits { edits: 1, faults: 0, deaths: 0, late_sizes: false };
+const EDIT: Limits =
+    Limits { edits: 1, faults: 0, deaths: 0, late_sizes: false, guard: Guard::None };
 
 fn with(limits: Limits, decide: Decide) -> World {
     let mut world = World::new(limits);
@@ -105,5 +109,20 @@ fn explore_finds_a_success_that_is_reported_too_early() -> Result<()> {
     }
     let found = find_bug(&with(EDIT, is_impatient))?;
     ensure!(found.broken.contains("reported as complete"), "{found}");
+    Ok(())
+}
+
+#[test]
+fn explore_finds_an_abort_that_is_not_obeyed() -> Result<()> {
+    fn forgets_aborts(snapshot: &Snapshot) -> Plan {
+        changed(snapshot, |view| {
+            for one in &mut view.sets {
+                let set = Arc::make_mut(&mut one.set);
+                Arc::make_mut(&mut set.state).guard.aborted = false;
+            }
+        })
+    }
+    let found = find_bug(&with(Limits { guard: Guard::Abort, ..EDIT }, forgets_aborts))?;
+    ensure!(found.broken.contains("although its rollout is aborted"), "{found}");
     Ok(())
 }

@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 
-use machinist_testbed::explore::{Model, Steps};
+use machinist_testbed::explore::{Fate, Model, Steps};
 
 use super::super::decide::decide;
 use super::super::plan::Plan;
 use super::super::samples::now;
 use super::super::snapshot::Snapshot;
-use super::observed::{Decision, Observed, SetSize};
+use super::observed::{Decision, Guard, Observed, SetSize};
 use super::sets::{manage, subsets};
 use super::state::{Late, Life, SETS, Set, Slot, State};
 
@@ -24,13 +24,19 @@ pub(super) struct Limits {
     pub(super) deaths: u8,
     /// Whether a write that scales a set may be executed late.
     pub(super) late_sizes: bool,
+    pub(super) guard: Guard,
 }
 
 impl fmt::Display for Limits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { edits, faults, deaths, late_sizes } = self;
+        let Self { edits, faults, deaths, late_sizes, guard } = self;
         write!(f, "{edits} edits, {faults} faults, {deaths} deaths")?;
-        f.write_str(if *late_sizes { ", late sizes" } else { "" })
+        f.write_str(if *late_sizes { ", late sizes" } else { "" })?;
+        f.write_str(match guard {
+            Guard::None => "",
+            Guard::Canary => ", a canary",
+            Guard::Abort => ", an abort",
+        })
     }
 }
 
@@ -53,6 +59,8 @@ pub(super) enum Action {
     Reconcile,
     CreateSet(usize, Fate),
     SetRevision(usize),
+    Pass(usize),
+    Abort(usize),
     Scale(usize, u8, Fate),
     Mark(usize, Fate),
     Unmark(usize),
@@ -73,14 +81,6 @@ pub(super) enum Action {
     Dies(usize),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
-    Fine,
-    AnswerLost,
-    Late,
-    Refused,
-}
-
 impl World {
     pub(super) fn new(limits: Limits) -> Self {
         Self {
@@ -93,8 +93,14 @@ impl World {
     }
 
     fn decide(&self, state: &State) -> Result<Decision, String> {
+        self.decide_with(state, false)
+    }
+
+    /// `is_late`: whether the time is over in which new Machines become ready.
+    fn decide_with(&self, state: &State, is_late: bool) -> Result<Decision, String> {
         let mut observed = Observed::of(state);
         observed.doubtful &= self.remembers_doubts;
+        (observed.guard, observed.is_late) = (self.limits.guard, is_late);
         if let Some(known) = self.memory.borrow().get(&observed) {
             return Ok(*known);
         }
@@ -103,7 +109,25 @@ impl World {
         Ok(decision)
     }
 
+    /// It may be aborted whenever a new Machine is not ready.
+    fn abort(&self, state: &State, steps: &mut Steps<Self>) {
+        if self.limits.guard != Guard::Abort {
+            return;
+        }
+        match self.decide_with(state, true) {
+            Ok(Decision::Abort(at)) if !state.sets[at].is_stale => {
+                let mut to = *state;
+                to.sets[at].aborted = true;
+                to.sets[at].forget_late();
+                steps.disturbance(Action::Abort(at), Ok(to));
+            }
+            Ok(_) => {}
+            Err(broken) => steps.disturbance(Action::Reconcile, Err(broken)),
+        }
+    }
+
     fn reconcile(&self, state: &State, steps: &mut Steps<Self>) {
+        self.abort(state, steps);
         let decision = match self.decide(state) {
             Ok(decision) => decision,
             Err(broken) => return steps.ordinary(Action::Reconcile, Err(broken)),
@@ -118,6 +142,18 @@ impl World {
                     to.sets[at].forget_late();
                     steps.ordinary(Action::SetRevision(at), Ok(to));
                 }
+            }
+            Decision::Pass(at) => {
+                if is_current(state, at, steps) {
+                    to.sets[at].passed = true;
+                    to.sets[at].forget_late();
+                    steps.ordinary(Action::Pass(at), Ok(to));
+                }
+            }
+            // Not before the time is over.
+            Decision::Abort(at) => {
+                let broken = format!("the rollout of set {at} is aborted too early");
+                steps.ordinary(Action::Abort(at), Err(broken));
             }
             Decision::Annotate(revision) => {
                 // A conflict leads to a live read.
@@ -178,6 +214,9 @@ impl World {
         let mut sizes = sizes.filter_map(|(at, size)| Some((at, size?))).peekable();
         while let Some((at, size)) = sizes.next() {
             to.doubtful |= size.doubt;
+            if let Some(broken) = self.unguarded(&to, at, size.to) {
+                return steps.ordinary(Action::Scale(at, size.to, Fate::Fine), Err(broken));
+            }
             if to.sets[at].is_stale {
                 to.see_set(at);
                 return steps.ordinary(Action::Conflict(at), Ok(to));
@@ -197,6 +236,26 @@ impl World {
             } else {
                 steps.disturbance(Action::Scale(at, size.to, Fate::AnswerLost), Ok(to));
             }
+        }
+    }
+}
+
+impl World {
+    /// What a guard forbids.
+    fn unguarded(&self, state: &State, at: usize, size: u8) -> Option<String> {
+        let set = &state.sets[at];
+        let grows = size > set.desired_seen;
+        let is_old = |other: &usize| *other != at && state.sets[*other].desired_seen > 0;
+        let rolls = (0..SETS).any(|other| is_old(&other));
+        match self.limits.guard {
+            Guard::Abort if grows && set.aborted => {
+                Some(format!("set {at} grows although its rollout is aborted"))
+            }
+            Guard::Canary if grows && size > 1 && rolls && !set.passed => {
+                let is_new = usize::from(state.template_seen) == at;
+                is_new.then(|| format!("set {at} grows before its canary has passed"))
+            }
+            _ => None,
         }
     }
 }
@@ -282,7 +341,9 @@ impl Model for World {
     }
 
     fn is_desired(&self, state: &State) -> bool {
-        state.is_complete() && matches!(self.decide(state), Ok(Decision::Done))
+        let decision = self.decide(state);
+        let done = state.is_complete() && matches!(decision, Ok(Decision::Done));
+        done || (state.is_aborted() && matches!(decision, Ok(Decision::Wait)))
     }
 
     fn canonical(&self, state: State) -> State {

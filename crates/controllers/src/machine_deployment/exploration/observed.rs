@@ -4,18 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use machinist_api::names::{
-    ANNOTATION_DELETE_MACHINE, ANNOTATION_REVISION, CONDITION_PROGRESSING, REASON_NEW_SET_AVAILABLE,
+    ANNOTATION_CANARY_PASSED, ANNOTATION_DELETE_MACHINE, ANNOTATION_REVISION,
+    ANNOTATION_ROLLOUT_ABORTED, CONDITION_PROGRESSING, REASON_NEW_SET_AVAILABLE,
 };
-use machinist_domain::retry::{Category, Failure, Retry};
-use serde_json::{Value, json};
+use machinist_domain::retry::Retry;
+use serde_json::{Map, Value, json};
 
-use super::super::plan::{Outcome, Plan, Reason};
+use super::super::plan::{Finding, Outcome, Plan, Reason};
 use super::super::report::report;
 use super::super::samples::{deployment, member, now, set, snapshot, template_of};
 use super::super::snapshot::{LateSizes, MARK, Member, SetView, Snapshot};
 use super::model::Decide;
 use super::state::{Life, SETS, Set, Slot, State};
 use crate::kinds::MachineSet;
+use crate::test_process::unanswered;
 
 /// The templates, which also name the sets.
 const NAMES: [&str; SETS] = ["a", "b", "c"];
@@ -27,6 +29,20 @@ pub(super) struct Observed {
     sets: [Option<Counts>; SETS],
     pub(super) doubtful: bool,
     listed: bool,
+    pub(super) guard: Guard,
+    /// Machines that are not ready were not ready in time.
+    pub(super) is_late: bool,
+}
+
+/// How the rollout is guarded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(super) enum Guard {
+    #[default]
+    None,
+    /// One Machine is observed first.
+    Canary,
+    /// One new Machine that is not ready in time aborts it.
+    Abort,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,6 +54,8 @@ struct Counts {
     leaving: usize,
     open: usize,
     late: Option<u8>,
+    passed: bool,
+    aborted: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +72,8 @@ pub(super) enum Decision {
     Create(usize, u8),
     SetRevision(usize, u8),
     Annotate(u8),
+    Pass(usize),
+    Abort(usize),
     Mark(usize, u8),
     Unmark(usize),
     Scale([Option<SetSize>; SETS]),
@@ -73,6 +93,8 @@ impl Counts {
             leaving: set.count(|slot| slot.seen == Life::Leaving),
             open: set.count(Slot::is_seen_open),
             late: set.unanswered,
+            passed: set.passed,
+            aborted: set.aborted,
         }
     }
 
@@ -80,13 +102,15 @@ impl Counts {
         self.members.iter().flatten().sum()
     }
 
-    fn view(&self, name: &str) -> SetView {
+    fn view(&self, name: &str, is_late: bool) -> SetView {
         let mark = json!({"metadata": {"annotations": {ANNOTATION_DELETE_MACHINE: MARK}}});
+        let created = if is_late { "2026-06-01T08:00:00Z".to_owned() } else { now().to_string() };
         let mut members: Vec<Member> = Vec::new();
         for (ready, counts) in [None, Some(60)].into_iter().zip(self.members) {
             for (patch, count) in [&Value::Null, &mark].into_iter().zip(counts) {
                 for _ in 0..count {
-                    let patch = if patch.is_null() { json!({}) } else { patch.clone() };
+                    let mut patch = if patch.is_null() { json!({}) } else { patch.clone() };
+                    patch["metadata"]["creationTimestamp"] = json!(created);
                     members.push(member(&format!("{name}-{}", members.len()), ready, &patch));
                 }
             }
@@ -94,7 +118,14 @@ impl Counts {
         let late = self.late.map(usize::from);
         let until = Duration::from_secs(60);
         let late = late.map(|size| LateSizes { least: size, most: size, until });
-        let set = set(name, self.desired.into(), self.revision.into(), &json!({}));
+        let marks =
+            [(ANNOTATION_CANARY_PASSED, self.passed), (ANNOTATION_ROLLOUT_ABORTED, self.aborted)];
+        let stored = marks.into_iter().filter(|(_, is_stored)| *is_stored);
+        let time = json!("v1 2026-06-01T11:00:00Z");
+        let annotations: Map<_, _> =
+            stored.map(|(name, _)| (name.to_owned(), time.clone())).collect();
+        let patch = json!({"metadata": {"annotations": annotations}});
+        let set = set(name, self.desired.into(), self.revision.into(), &patch);
         SetView { set, members, leaving: self.leaving, open: self.open, late }
     }
 }
@@ -103,7 +134,8 @@ impl Observed {
     pub(super) fn of(state: &State) -> Self {
         let sets = state.sets.each_ref().map(|set| set.exists_seen.then(|| Counts::of(set)));
         let State { template_seen: template, revision, doubtful, listed, .. } = *state;
-        Self { template, revision, sets, doubtful, listed }
+        let (guard, is_late) = (Guard::None, false);
+        Self { template, revision, sets, doubtful, listed, guard, is_late }
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -111,8 +143,14 @@ impl Observed {
         source["metadata"]["annotations"][ANNOTATION_REVISION] = json!(self.revision.to_string());
         source["spec"]["replicas"] = json!(2);
         source["spec"]["template"] = template_of(NAMES[usize::from(self.template)]);
+        source["spec"]["strategy"]["rollingUpdate"] = match self.guard {
+            Guard::None => json!({}),
+            Guard::Canary => json!({"canary": {}}),
+            Guard::Abort => json!({"abort": {}}),
+        };
         let sets = NAMES.iter().zip(&self.sets);
-        let sets = sets.filter_map(|(name, counts)| Some(counts.as_ref()?.view(name)));
+        let late = self.is_late;
+        let sets = sets.filter_map(|(name, counts)| Some(counts.as_ref()?.view(name, late)));
         let mut snapshot = snapshot(&source, sets.collect());
         if let Ok(view) = &mut snapshot.content {
             (view.doubtful, view.listed) = (self.doubtful, self.listed);
@@ -152,6 +190,12 @@ impl Observed {
                 }
                 Decision::Scale(sizes)
             }
+            Plan::Guard {
+                set, finding: Finding::CanaryPassed(_) | Finding::Complete(_), ..
+            } => Decision::Pass(index(set)),
+            Plan::Guard { set, finding: Finding::Failed(_, Some(_)), .. } => {
+                Decision::Abort(index(set))
+            }
             Plan::List => Decision::List,
             other => return Err(format!("not expected: {other}")),
         })
@@ -159,17 +203,12 @@ impl Observed {
 
     /// A report counts what is seen, claims no success too early, and requeues what no watch event does.
     fn check_report(&self, snapshot: &Snapshot, plan: &Plan) -> Result<(), String> {
-        let failure = Failure {
-            category: Category::Unavailable,
-            retry: Retry::Backoff,
-            message: "no answer".to_owned(),
-        };
         let outcome = match plan {
             Plan::NoOp(_) => Outcome::Nothing,
             _ => Outcome::Executed,
         };
         let done = report(snapshot, plan, &outcome, now());
-        let failed = report(snapshot, plan, &Outcome::Failed(failure), now());
+        let failed = report(snapshot, plan, &Outcome::Failed(unanswered()), now());
         if failed.retry != Some(Retry::Backoff) {
             return Err(format!("a failure of {plan} is not retried"));
         }

@@ -14,11 +14,12 @@ pub(super) fn manage(state: &State, at: usize, steps: &mut Steps<World>) {
     let set = &state.sets[at];
     let desired = usize::from(set.desired);
     let (members, open) = (set.count(Slot::is_member), set.count(Slot::is_open));
-    let missing = desired.saturating_sub(members + open);
+    // The rollout of its template is stopped.
+    let missing = if set.aborted { 0 } else { desired.saturating_sub(members + open) };
     if missing > 0 {
         steps.ordinary(Action::Reserve(at), reserve(state, at, missing));
     }
-    if set.has_window() && (open == 0 || members >= desired) {
+    if set.has_window() && (open == 0 || members >= desired || set.aborted) {
         let mut to = *state;
         for slot in &mut to.sets[at].slots {
             // The name is given up.

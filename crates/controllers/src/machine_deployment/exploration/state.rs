@@ -84,13 +84,16 @@ pub(super) enum Late {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "facts about a set, not states")]
 pub(super) struct Set {
     pub(super) exists: bool,
     pub(super) exists_seen: bool,
     pub(super) desired: u8,
     pub(super) desired_seen: u8,
-    /// Only the deployment's controller changes it.
+    /// Only the deployment's controller changes it, and what a guarded rollout stores.
     pub(super) revision: u8,
+    pub(super) passed: bool,
+    pub(super) aborted: bool,
     /// Whether the cache misses a version.
     pub(super) is_stale: bool,
     pub(super) late: Option<Late>,
@@ -132,9 +135,10 @@ impl Set {
         let slot =
             |slot: &Slot| slot.is_current() && !slot.window && !slot.doomed && !slot.late_mark;
         let members = self.count(Slot::is_member);
+        let desired = usize::from(self.desired);
         !self.is_stale
             && self.late.is_none()
-            && members == usize::from(self.desired)
+            && (members == desired || self.aborted && members < desired)
             && self.count(Slot::exists) == members
             && self.slots.iter().all(slot)
     }
@@ -204,6 +208,12 @@ impl State {
             && self.sets.iter().enumerate().all(|(at, set)| {
                 set.count(is_available) == wanted(at) && usize::from(set.desired) == wanted(at)
             })
+    }
+
+    /// The rollout of the template is stopped, and two Machines of earlier ones are available.
+    pub(super) fn is_aborted(&self) -> bool {
+        let is_aborted = self.sets[usize::from(self.template)].aborted;
+        is_aborted && self.is_at_rest() && self.available() >= 2
     }
 
     /// Names are only compared.

@@ -218,7 +218,8 @@ impl Status<'_> {
         }
     }
 
-    /// Why the rollout is stopped, if that is stored or was refused.
+    /// Why the rollout is stopped, if that is stored or refused. It is not if the write may be stored with the next
+    /// try.
     fn aborted(
         &self,
         new: Option<&SetView>,
@@ -226,11 +227,11 @@ impl Status<'_> {
         trouble: Trouble<'_>,
     ) -> Option<String> {
         let stored = new.map(|one| &one.set.state.guard).filter(|guard| guard.aborted);
-        let is_stored = matches!(trouble, Trouble::None);
         let failed = match (self.plan, stored) {
-            (Plan::Guard { finding: Finding::Failed(failed, Some(_)), .. }, _) if is_stored => {
-                failed.clone()
-            }
+            (Plan::Guard { finding: Finding::Failed(failed, Some(_)), .. }, _) => match trouble {
+                Trouble::Unknown => return None,
+                Trouble::None | Trouble::Failure(..) | Trouble::Earlier(..) => failed.clone(),
+            },
             (_, Some(guard)) => FailedMachines::read(guard.failed.as_deref()).unwrap_or_default(),
             _ => self.desired.unstored_abort(self.view, self.now)?,
         };

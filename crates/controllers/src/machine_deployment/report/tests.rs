@@ -443,6 +443,7 @@ fn an_abort_that_cannot_be_stored_is_reported_and_tried_again() {
     let plan = decide(&snapshot, now());
     let after = report(&snapshot, &plan, &Outcome::Nothing, now());
     let progressing = condition(&after, "Progressing");
+    assert_eq!(progressing, condition(&first, "Progressing"), "the next try changes nothing");
     assert_eq!(progressing["reason"], "RolloutAborted");
     assert!(progressing["message"].as_str().unwrap().contains("b-0 (Failed)"), "{progressing}");
     assert_eq!(condition(&after, "ReplicaFailure")["message"], "Cannot update b");
@@ -472,4 +473,18 @@ fn a_failed_write_with_an_invalid_spec_is_reported_and_tried_again() {
     snapshot.content.as_mut().unwrap().refused.retry = Some(Duration::from_secs(4));
     let refused = report(&snapshot, &decide(&snapshot, now()), &Outcome::Nothing, now());
     assert_eq!(refused.retry, Some(Retry::Again(Duration::from_secs(4))));
+}
+
+#[test]
+fn a_canary_that_did_not_run_has_no_event() {
+    let passed = |sets| {
+        let snapshot = snapshot(&guarded(), sets);
+        let plan = decide(&snapshot, now());
+        assert!(matches!(plan, Plan::Guard { .. }), "{plan}");
+        report(&snapshot, &plan, &Outcome::Executed, now()).events.len()
+    };
+    assert_eq!(passed(rolling([0, 0], [3, 3, 0])), 0, "the rollout was complete before");
+    let mut soaked = rolling([3, 3], [1, 0, 0]);
+    soaked[1].members.push(super::super::samples::member("b-0", Some(900), &json!({})));
+    assert_eq!(passed(soaked), 1);
 }

@@ -106,7 +106,7 @@ fn without_old_machines_there_is_nothing_to_observe() {
     assert_eq!(plan(&with_canary(), vec![old.clone(), new]), "scale b from 0 to 3");
     // A complete rollout has passed: putting back its template is not held up.
     let complete = || with_members(set("b", 3, 2, &json!({})), 3, 0);
-    let stored = "store that the canaries of MachineSet b passed";
+    let stored = "store that MachineSet b needs no canaries";
     assert_eq!(plan(&with_canary(), vec![old.clone(), complete()]), stored);
     assert_eq!(
         plan(&deployment(), vec![old, complete()]),

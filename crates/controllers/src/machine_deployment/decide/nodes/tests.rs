@@ -1,12 +1,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinist_domain::key::ObjectKey;
+use machinist_domain::key::{ObjectKey, Uid};
+use machinist_domain::retry::Retry;
 use machinist_runtime::cache::kind::Kind as _;
 use serde_json::{Value, json};
 
-use super::super::super::plan::{Plan, Reason};
-use super::super::super::samples::{deployment, now, set, snapshot, with_members};
+use super::super::super::plan::{Outcome, Plan, Reason};
+use super::super::super::report::report;
+use super::super::super::samples::{deployment, member, now, set, snapshot, with_members};
 use super::super::super::snapshot::{Missing, NodeTrouble, SetView, Snapshot};
 use super::super::decide;
 use crate::kinds::{Node, Nodes};
@@ -96,6 +98,54 @@ fn pauses_recreate_and_the_field_take_marks_away() {
     let mut paused = deployment();
     paused["spec"]["paused"] = json!(true);
     assert_eq!(plan(&paused, sets(2, 1), ["", ""]), "no-op: paused");
+}
+
+#[test]
+fn an_abort_that_cannot_be_stored_takes_the_marks_away_once() {
+    let mut web = deployment();
+    web["spec"]["strategy"] = json!({"rollingUpdate": {"abort": {}}});
+    let with = |marks, is_refused: bool| {
+        let mut sets = sets(3, 0);
+        let failed = member("b-0", None, &json!({"status": {"phase": "Failed"}}));
+        sets[1] =
+            SetView { members: vec![failed], ..with_members(set("b", 1, 2, &json!({})), 0, 0) };
+        let mut snapshot = with_nodes(&web, sets, marks);
+        let refused = &mut snapshot.content.as_mut().unwrap().refused.objects;
+        refused.extend(is_refused.then(|| Uid("b-uid".into())));
+        decide(&snapshot, now()).to_string()
+    };
+    let store = "store on MachineSet b that 1 new Machine failed or was not ready in time: \
+        b-0 (Failed), and stop the rollout";
+    assert_eq!(with(["+~", "+"], false), store);
+    assert_eq!(with(["+~", "+"], true), marks("old, new"));
+    assert_eq!(with(["", ""], true), "no-op: the rollout is aborted");
+    assert_eq!(with(["", ""], false), store, "the next try puts no mark back");
+}
+
+#[test]
+fn a_spec_that_is_refused_takes_the_marks_away_and_a_correction_puts_them_back() {
+    let mut web = deployment();
+    web["spec"]["strategy"] = json!({"type": "Canary"});
+    let refused = with_nodes(&web, sets(2, 1), ["+~", "+"]);
+    let plan = decide(&refused, now());
+    assert_eq!(plan.to_string(), marks("old, new"));
+    let told = report(&refused, &plan, &Outcome::Executed, now());
+    let conditions = told.status.unwrap()["conditions"].take();
+    assert_eq!(conditions[0]["reason"], "InvalidConfiguration");
+    assert_eq!(told.retry, Some(Retry::Again(Duration::from_millis(1))));
+    let gone = with_nodes(&web, sets(2, 1), ["", ""]);
+    assert!(decide(&gone, now()).to_string().contains("(got \"Canary\")"));
+    // Nodes that cannot be written are tried again.
+    let mut trouble = with_nodes(&web, sets(2, 1), ["+~", "+"]);
+    let until = Duration::from_secs(9);
+    trouble.content.as_mut().unwrap().nodes.trouble = Some(NodeTrouble { cause: None, until });
+    let plan = decide(&trouble, now());
+    assert!(matches!(plan, Plan::Refuse(_)), "{plan}");
+    let told = report(&trouble, &plan, &Outcome::Nothing, now());
+    assert_eq!(told.retry, Some(Retry::Again(until)));
+    web["spec"]["strategy"] = json!({});
+    let corrected = with_nodes(&web, sets(2, 1), ["", ""]);
+    assert_eq!(decide(&corrected, now()).to_string(), marks("old, new"));
 }
 
 #[test]

@@ -35,7 +35,8 @@ fn set_with(source: &Value, fields: Option<&str>, pending: Option<&str>) -> Vec<
     }
     let metadata = json!({"labels": {LABEL_TEMPLATE_HASH: hash}, "annotations": annotations});
     let template = &source["spec"]["template"];
-    let set = set("b", 3, 2, &json!({"metadata": metadata, "spec": {"template": template}}));
+    let spec = json!({"template": template, "replicas": source["spec"]["replicas"]});
+    let set = set("b", 3, 2, &json!({"metadata": metadata, "spec": spec}));
     let mut view = with_members(set, 0, 0);
     for name in ["b-1", "b-2"] {
         view.members.push(member(name, Some(60), &json!({"spec": template["spec"]})));
@@ -202,6 +203,24 @@ fn a_change_that_is_put_back_before_all_machines_have_it_is_put_back_on_all() {
     back[0].members = sets.remove(0).members;
     let names: Vec<_> = machines(plan(&old, back)).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["b-1"]);
+}
+
+#[test]
+fn many_machines_are_patched_in_several_steps() {
+    let of = |tag: &str| {
+        let mut all = tagged(DECLARED, json!({"t": tag}));
+        all["spec"]["replicas"] = json!(500);
+        all
+    };
+    let (old, new) = (of("a"), of("b"));
+    let mut sets = pushed(&new, set_of(&old, Some("tags")));
+    let late = json!({"spec": old["spec"]["template"]["spec"]});
+    sets[0].members = (0..500).map(|at| member(&format!("b-{at}"), Some(60), &late)).collect();
+    assert_eq!(machines(plan(&new, sets.clone())).len(), MACHINES);
+    let done = json!({"spec": new["spec"]["template"]["spec"]});
+    let first = sets[0].members.iter_mut().take(MACHINES);
+    first.for_each(|one| *one = member(&one.key.name, Some(60), &done));
+    assert_eq!(machines(plan(&new, sets))[0].0, format!("b-{MACHINES}"), "then the others");
 }
 
 #[test]
