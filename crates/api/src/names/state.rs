@@ -51,7 +51,11 @@ pub const REASON_DEADLINE_EXCEEDED: &str = "ProgressDeadlineExceeded";
 pub const REASON_CANARY_SOAKING: &str = "CanarySoaking";
 /// Of Progressing: too many new Machines failed, and the rollout is stopped.
 pub const REASON_ROLLOUT_ABORTED: &str = "RolloutAborted";
+/// Of Progressing: a user changed the template of the MachineSet, so it is not that of the deployment.
+pub const REASON_SET_CHANGED: &str = "MachineSetChanged";
 pub const REASON_DEPLOYMENT_PAUSED: &str = "DeploymentPaused";
+/// Of Available and Progressing: the deployment is being deleted.
+pub const REASON_DELETING: &str = "Deleting";
 
 pub const STATUS_TRUE: &str = "True";
 pub const STATUS_FALSE: &str = "False";

@@ -18,6 +18,10 @@ use crate::cloud_access::messages::no_secret;
 use crate::drain::Step;
 use crate::kinds::Hook;
 
+/// What to do about a failed Machine; its MachineDeployment has advice of its own.
+pub(crate) const CORRECT_AND_DELETE: &str = "; correct the template of its MachineDeployment, or of its MachineSet if \
+     it has none, then delete this Machine";
+pub(crate) const DELETE_TO_REPLACE: &str = "; delete this Machine to replace it";
 pub(super) const CREATING: &str = "Creating the instance";
 pub(super) const NODE_UNCHANGED: &str =
     "the API server accepted the change and stored nothing; a webhook may have removed it";
@@ -146,7 +150,11 @@ impl Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoClusterLabel => {
-                write!(f, "Label {LABEL_CLUSTER} is missing; set it in the MachineSet's template")
+                write!(
+                    f,
+                    "Label {LABEL_CLUSTER} is missing; set it in the template of its MachineDeployment, or of its \
+                     MachineSet if it has none"
+                )
             }
             Self::BadSpec(SpecError::Missing) => {
                 f.write_str("spec.providerSpec.value: is required")
@@ -167,10 +175,7 @@ impl Display for Fatal {
         match self {
             Self::InvalidConfiguration(why) => {
                 let why = capitalized(why);
-                return write!(
-                    f,
-                    "{why}; correct the MachineSet's template, then delete this Machine"
-                );
+                return write!(f, "{why}{CORRECT_AND_DELETE}");
             }
             Self::Missing(Some(id)) => write!(f, "Instance {id} does not exist any more")?,
             Self::Missing(None) => f.write_str("The instance does not exist any more")?,
@@ -183,7 +188,7 @@ impl Display for Fatal {
             }
             Self::NotJoinedInTime(limit) => write!(f, "No node registered within {limit} {late}")?,
         }
-        f.write_str("; delete this Machine to replace it")
+        f.write_str(DELETE_TO_REPLACE)
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) mod fuzz;
 mod in_place;
 mod instance_cache;
 mod late_node;
-mod messages;
+pub(crate) mod messages;
 mod metrics;
 mod observe;
 mod plan;

@@ -8,6 +8,7 @@ use super::failed::FailedMachines;
 use super::in_place::Progress;
 use super::plan::{Resize, Soak, set_name};
 use super::template::Change;
+use crate::machine::messages::{CORRECT_AND_DELETE, DELETE_TO_REPLACE};
 
 const NAMES_SHOWN: usize = 5;
 const CHANGES_SHOWN: usize = 3;
@@ -159,7 +160,11 @@ pub(super) fn soaks(soak: Soak) -> String {
     format!("{canaries} must be available for {seconds}s{}", until.unwrap_or_default())
 }
 
+/// The message of a MachineSet, without what to do with one of its Machines: that is not what to do here.
 fn shortened(message: &str) -> String {
+    let advice = [CORRECT_AND_DELETE, DELETE_TO_REPLACE].into_iter();
+    let message =
+        advice.fold(message, |text, advice| text.split_once(advice).map_or(text, |(head, _)| head));
     message.chars().take(MESSAGE_LENGTH).collect()
 }
 
@@ -167,7 +172,10 @@ pub(super) const CORRECT_TEMPLATE: &str = "correct spec.template, or put the ear
 pub(super) const WAITS_GONE: &str = "waiting until deleted Machines are gone";
 pub(super) const WAITS_MOVE: &str = "waiting to move a Machine to another MachineSet: the Machine that the annotation \
      machinist.dev/hold of a MachineSet names cannot be decoded, or the MachineSet cannot be written";
-pub(super) const PAUSED: &str = "The rollout is paused; set spec.paused to false to go on";
+pub(super) const DELETING: &str =
+    "The MachineDeployment is being deleted; nothing is scaled or rolled out any more";
+pub(super) const AVAILABLE_UNKNOWN: &str = "The required number of Machines is not known until the spec is corrected; \
+     see the condition Progressing";
 pub(super) const NODE_UNCHANGED: &str =
     "the API server accepted the change and stored nothing; a webhook may have removed it";
 pub(super) const SET_DELETING: &str =
@@ -178,6 +186,8 @@ pub(super) const SET_NOT_OWNED: &str = "The MachineSet with the name for spec.te
 texts! {
     pub(super) fn waits_available(count: usize) =
         "waiting for {} to become available", machines(count, "new ");
+    pub(super) fn waits_for(waits: &str, machine: &str, reason: Option<&str>) =
+        "{waits}: {machine}{}", reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
     pub(super) fn waits_more(count: usize) =
         "waiting for {} to become available", machines(count, "");
     pub(super) fn waits_failed(waits: &str, set: &str, cause: &str) =
@@ -188,6 +198,11 @@ texts! {
         "the {} until then", if old == 1 { "old Machine stays".to_owned() } else { format!("{old} old Machines stay") };
     pub(super) fn complete(set: &str, revision: i64, replicas: usize) =
         "Revision {revision} is complete: MachineSet {set} has {}", machines(replicas, "available ");
+    pub(super) fn paused(deployment: &str) =
+        "The rollout is paused; to go on, set spec.paused to false (machinist rollout resume {deployment})";
+    pub(super) fn set_changed(set: &str, deployment: &str, differs: &[Change]) =
+        "The template of MachineSet {set} was changed and is not spec.template: {}; put it back in the MachineSet, or \
+         replace all Machines by those of spec.template (machinist rollout restart {deployment})", changes(differs);
     pub(super) fn available(count: usize, minimum: usize) =
         "{} available, at least {minimum} required", machines(count, "");
     pub(super) fn deadline(seconds: i32, message: &str) =
@@ -224,7 +239,21 @@ texts! {
     pub(super) fn delete_failed(cause: &str) = "Cannot delete an old MachineSet: {cause}";
 }
 
+/// What is refused, and what that means for the deployment.
 pub(super) fn refusal(refusal: &Refusal) -> String {
+    // Those that end with what to do.
+    let until = match refusal {
+        Refusal::MarkedTemplate(_)
+        | Refusal::NoRoom(_)
+        | Refusal::NeedsInstance(_)
+        | Refusal::Overlap(_)
+        | Refusal::UndecodableSet(_) => "then",
+        _ => "it is corrected",
+    };
+    format!("{}; nothing is scaled until {until}", cause(refusal))
+}
+
+fn cause(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Undecodable(reason) => format!("MachineDeployment cannot be decoded: {reason}"),
         Refusal::Selector(error) => error.to_string(),
@@ -266,7 +295,7 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
         ),
         Refusal::NoRoom(strategy) => format!(
             "spec.strategy.{strategy}: maxSurge and maxUnavailable must not both be 0 \
-             (no Machine could be replaced or updated)"
+             (no Machine could be replaced or updated); set one of them to at least 1"
         ),
         Refusal::Orchestration(kind) => format!(
             "spec.strategy.inPlaceUpdate.orchestrationType must be Auto or Manual (got {kind:?})"
@@ -291,8 +320,8 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
 mod tests {
     use machinist_api::names::{
         ERROR_INVALID_CONFIGURATION, REASON_CANARY_SOAKING, REASON_DEADLINE_EXCEEDED,
-        REASON_DEPLOYMENT_PAUSED, REASON_MINIMUM_AVAILABLE, REASON_NEW_SET_AVAILABLE,
-        REASON_ROLLOUT_ABORTED, REASON_SET_UPDATED,
+        REASON_DELETING, REASON_DEPLOYMENT_PAUSED, REASON_MINIMUM_AVAILABLE,
+        REASON_NEW_SET_AVAILABLE, REASON_ROLLOUT_ABORTED, REASON_SET_CHANGED, REASON_SET_UPDATED,
     };
     use machinist_domain::key::ObjectKey;
     use machinist_domain::message_table::message_table;
@@ -385,15 +414,31 @@ mod tests {
                 rollout(counts, Some(&waits_drained("web-bcdfghjklm-m6vt-3")), &one),
             ),
             (progress, REASON_SET_UPDATED, text.clone()),
+            (
+                progress,
+                REASON_SET_UPDATED,
+                waits_for(&waits_available(1), "web-x7kq-0", Some("InstancePending")),
+            ),
             (progress, "CapacityExhausted", rollout(counts, Some(&blocked), &one)),
             (progress, REASON_SET_UPDATED, rollout(counts, Some(&waits_more(2)), "")),
             (progress, REASON_SET_UPDATED, SET_DELETING.to_owned()),
             (progress, REASON_SET_UPDATED, SET_NOT_OWNED.to_owned()),
+            (is_false, REASON_SET_CHANGED, set_changed(set, "web", &[change("instanceType")])),
             (progress, REASON_NEW_SET_AVAILABLE, complete(set, 2, 3)),
             (progress, REASON_NEW_SET_AVAILABLE, complete_beside_kept(set)),
-            ("condition Progressing=Unknown", REASON_DEPLOYMENT_PAUSED, PAUSED.to_owned()),
+            ("condition Progressing=Unknown", REASON_DEPLOYMENT_PAUSED, paused("web")),
             ("condition Progressing=False", REASON_DEADLINE_EXCEEDED, deadline(600, &text)),
             ("condition Available", REASON_MINIMUM_AVAILABLE, available(3, 3)),
+            (
+                "condition Available=Unknown",
+                ERROR_INVALID_CONFIGURATION,
+                AVAILABLE_UNKNOWN.to_owned(),
+            ),
+            (
+                "condition Available=Unknown, condition Progressing=Unknown",
+                REASON_DELETING,
+                DELETING.to_owned(),
+            ),
             ("condition ReplicaFailure=True", "FailedCreate", set_failure(set, "Cannot create")),
             (NORMAL, EventReason::Create.as_str(), created(set, 2)),
             (NORMAL, EventReason::Scaled.as_str(), scaled(set, 0, 1)),

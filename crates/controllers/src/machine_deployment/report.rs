@@ -38,7 +38,10 @@ pub(super) fn report(
     match (plan, outcome) {
         (Plan::MarkNodes { .. }, outcome) if snapshot.meta.deleting => nodes::released(outcome),
         (Plan::MarkNodes { .. }, Outcome::Failed(failure)) => nodes::failed(failure),
-        (Plan::NoOp(Reason::Deleting), _) => Report::quiet(ReconcileResult::Settled),
+        (Plan::NoOp(Reason::Deleting), _) => Report {
+            status: Status::deleting(view, now),
+            ..Report::quiet(ReconcileResult::Settled)
+        },
         (Plan::Refuse(refusal), _) => {
             let text = refusal.to_string();
             Report {

@@ -201,6 +201,31 @@ pub(super) fn changes(from: &Value, to: &Value) -> Vec<Change> {
     changes
 }
 
+/// Whether a stored recipe has all that is wanted. More may be stored, such as the defaults of a webhook, and what is
+/// empty may be missing, because a webhook that writes the whole object leaves it out.
+pub(super) fn includes(stored: &Value, wanted: &Value) -> bool {
+    match (stored, wanted) {
+        (Value::Object(stored), Value::Object(wanted)) => wanted.iter().all(|(name, value)| {
+            stored.get(name).map_or_else(|| is_empty(value), |stored| includes(stored, value))
+        }),
+        (Value::Array(stored), Value::Array(wanted)) => {
+            let mut both = stored.iter().zip(wanted);
+            stored.len() >= wanted.len() && both.all(|(stored, wanted)| includes(stored, wanted))
+        }
+        _ => stored == wanted,
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.values().all(is_empty),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
 fn compare(path: &str, from: Option<&Value>, to: Option<&Value>, changes: &mut Vec<Change>) {
     if from == to {
         return;
@@ -286,6 +311,19 @@ mod tests {
     }
 
     /// They are stored in clusters: the values are pinned.
+    #[test]
+    fn what_a_webhook_adds_and_leaves_out_if_empty_is_no_change() {
+        let wanted = json!({"type": "m5", "tags": [], "user": "", "nets": [{"id": "a"}]});
+        for (stored, expected) in [
+            (json!({"type": "m5", "nets": [{"id": "a"}]}), true),
+            (json!({"type": "m5", "nets": [{"id": "a", "index": 0}, {"id": "b"}], "x": 1}), true),
+            (json!({"type": "m5"}), false),
+            (json!({"type": "m6", "nets": [{"id": "a"}]}), false),
+        ] {
+            assert_eq!(includes(&stored, &wanted), expected, "{stored}");
+        }
+    }
+
     #[test]
     fn hashes_and_names_never_change() {
         let recipe = of(r#"{"providerSpec":{"value":{"b":1,"a":[true,null]}}}"#).recipe;

@@ -205,7 +205,7 @@ fn does_not_write_only_for_fields_that_may_be_dropped() {
     assert_eq!(served["failureMessage"], "no");
     let fatal = done(Plan::Fail(Fatal::InvalidConfiguration("no".to_owned())));
     let first = patch(&launched(), &fatal, Field::Unknown).unwrap();
-    let text = "No; correct the MachineSet's template, then delete this Machine";
+    let text = format!("No{}", messages::CORRECT_AND_DELETE);
     assert_eq!((&first["phase"], &first["failureMessage"]), (&json!("Failed"), &json!(text)));
 }
 

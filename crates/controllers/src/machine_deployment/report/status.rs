@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{
-    CONDITION_AVAILABLE, CONDITION_MACHINES_READY, CONDITION_PROGRESSING,
+    CONDITION_AVAILABLE, CONDITION_MACHINES_READY, CONDITION_PROGRESSING, CONDITION_READY,
     CONDITION_REPLICA_FAILURE, ERROR_INVALID_CONFIGURATION, REASON_CANARY_SOAKING,
-    REASON_DEADLINE_EXCEEDED, REASON_DEPLOYMENT_PAUSED, REASON_MINIMUM_AVAILABLE,
+    REASON_DEADLINE_EXCEEDED, REASON_DELETING, REASON_DEPLOYMENT_PAUSED, REASON_MINIMUM_AVAILABLE,
     REASON_MINIMUM_UNAVAILABLE, REASON_NEW_SET_AVAILABLE, REASON_NEW_SET_CREATED,
-    REASON_ROLLOUT_ABORTED, REASON_SET_UPDATED, SEVERITY_ERROR, SEVERITY_INFO, SEVERITY_WARNING,
-    STATUS_FALSE,
+    REASON_ROLLOUT_ABORTED, REASON_SET_CHANGED, REASON_SET_UPDATED, SEVERITY_ERROR, SEVERITY_INFO,
+    SEVERITY_WARNING, STATUS_FALSE,
 };
 use machinist_domain::conditions::{self, Condition};
 use machinist_domain::report::EventReason;
@@ -54,11 +54,24 @@ struct Counts {
 }
 
 impl Status<'_> {
-    /// An invalid spec: only the condition says so.
+    /// An invalid spec: how many Machines it requires is not known, so a stored `Available` is about another one.
     pub(super) fn invalid(view: &View, text: &str, now: Timestamp) -> Option<Value> {
-        let (kind, reason) = (CONDITION_PROGRESSING, ERROR_INVALID_CONFIGURATION);
-        let condition = Condition::no(kind, SEVERITY_ERROR, reason, text);
-        let list = conditions::set(&view.deployment.status.conditions, [condition], now)?;
+        let reason = ERROR_INVALID_CONFIGURATION;
+        let invalid = Condition::no(CONDITION_PROGRESSING, SEVERITY_ERROR, reason, text);
+        let unknown = Condition::unknown(CONDITION_AVAILABLE, reason, messages::AVAILABLE_UNKNOWN);
+        let stored = &view.deployment.status.conditions;
+        let unknown = conditions::find(stored, CONDITION_AVAILABLE).map(|_| unknown);
+        let list = conditions::set(stored, [Some(invalid), unknown].into_iter().flatten(), now)?;
+        Some(json!({"conditions": conditions::to_json(&list)}))
+    }
+
+    /// A deployment that is being deleted: what was reported of it does not hold any more.
+    pub(super) fn deleting(view: &View, now: Timestamp) -> Option<Value> {
+        let stored = &view.deployment.status.conditions;
+        let kinds = [CONDITION_AVAILABLE, CONDITION_PROGRESSING].into_iter();
+        let kinds = kinds.filter(|kind| conditions::find(stored, kind).is_some());
+        let unknown = |kind| Condition::unknown(kind, REASON_DELETING, messages::DELETING);
+        let list = conditions::set(stored, kinds.map(unknown), now)?;
         Some(json!({"conditions": conditions::to_json(&list)}))
     }
 
@@ -136,6 +149,16 @@ impl Status<'_> {
         counts
     }
 
+    /// The only Machine of the set that is not available, and the reason of its condition `Ready`.
+    fn only_missing<'a>(&self, one: &'a SetView) -> Option<(&'a str, Option<&'a str>)> {
+        let members = one.members.iter();
+        let mut missing = members.filter(|member| !is_available(member, self.view, self.now));
+        let (Some(member), None) = (missing.next(), missing.next()) else { return None };
+        let ready = member.machine.as_ref().and_then(|one| one.condition(CONDITION_READY));
+        let ready = ready.filter(|ready| !ready.is_true());
+        Some((&*member.key.name, ready.and_then(|ready| ready.reason.as_deref())))
+    }
+
     /// What is kept for debugging, for the end of a message.
     fn preserved(&self) -> String {
         let members = self.view.sets.iter().flat_map(|one| &one.members);
@@ -160,11 +183,16 @@ impl Status<'_> {
         let yes = Condition::yes(CONDITION_PROGRESSING);
         if self.view.deployment.spec.paused {
             let reason = REASON_DEPLOYMENT_PAUSED;
-            return Condition::unknown(CONDITION_PROGRESSING, reason, messages::PAUSED);
+            let text = messages::paused(&self.view.deployment.meta.key.name);
+            return Condition::unknown(CONDITION_PROGRESSING, reason, text);
         }
         let new = self.desired.new.map(|new| &self.view.sets[new]);
         if let Some(text) = self.aborted(new, counts, trouble) {
             let (kind, reason) = (CONDITION_PROGRESSING, REASON_ROLLOUT_ABORTED);
+            return Condition::no(kind, SEVERITY_WARNING, reason, text);
+        }
+        if let Some(text) = new.and_then(|one| self.changed(one)) {
+            let (kind, reason) = (CONDITION_PROGRESSING, REASON_SET_CHANGED);
             return Condition::no(kind, SEVERITY_WARNING, reason, text);
         }
         let revision = new.and_then(|one| one.set.state.revision).unwrap_or(0);
@@ -187,7 +215,8 @@ impl Status<'_> {
             (Some(Reason::Available(count)), Some(one)) => {
                 failure = cause(one);
                 let text = failure.and_then(|cause| cause.message.as_deref());
-                Some(waits(set_name(&one.set), count, old, text))
+                let machine = self.only_missing(one);
+                Some(waits(set_name(&one.set), count, old, text, machine))
             }
             (Some(Reason::InPlace(progress)), _) => Some(messages::waits_in_place(progress)),
             (Some(Reason::Moving), _) => Some(messages::WAITS_MOVE.to_owned()),
@@ -239,6 +268,21 @@ impl Status<'_> {
         let old = counts.replicas - counts.updated;
         let deployment = &self.view.deployment.meta.key.name;
         Some(messages::aborted(deployment, &failed, cause, old))
+    }
+
+    /// How the template of the current set differs from the one that its hash stands for: a user changed it. It is not
+    /// overwritten, because a webhook that changes it again would be another writer without an end.
+    fn changed(&self, one: &SetView) -> Option<String> {
+        let stored = template::parts(&one.set.state.spec.template, &self.desired.hot).ok()?.recipe;
+        let wanted = &self.desired.parts.recipe;
+        if template::includes(&stored, wanted) {
+            return None;
+        }
+        let changes = template::changes(&stored, wanted);
+        // Without what only the set has.
+        let changes: Vec<_> = changes.into_iter().filter(|one| one.to.is_some()).collect();
+        let deployment = &self.view.deployment.meta.key.name;
+        Some(messages::set_changed(set_name(&one.set), deployment, &changes))
     }
 
     /// Why the MachineSets are not scaled. While a change is copied to Machines, a rollout is not complete; if that is
@@ -346,12 +390,24 @@ fn cause(one: &SetView) -> Option<&Condition> {
 }
 
 /// What is waited for, why it does not happen, and what a user can do while there are old Machines to go back to.
-fn waits(set: &str, count: usize, old: usize, cause: Option<&str>) -> String {
+fn waits(
+    set: &str,
+    count: usize,
+    old: usize,
+    cause: Option<&str>,
+    missing: Option<(&str, Option<&str>)>,
+) -> String {
     let text = match old {
         0 => messages::waits_more(count),
         _ => messages::waits_available(count),
     };
-    let text = cause.map_or(text.clone(), |cause| messages::waits_failed(&text, set, cause));
+    let text = match (cause, missing) {
+        (Some(cause), _) => messages::waits_failed(&text, set, cause),
+        (None, Some((machine, reason))) if count == 1 => {
+            messages::waits_for(&text, machine, reason)
+        }
+        _ => text,
+    };
     match (old, cause) {
         (0, _) => text,
         (_, None) => format!("{text}; {}", messages::old_stay(old)),

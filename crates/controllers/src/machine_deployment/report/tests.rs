@@ -45,7 +45,7 @@ fn counts_and_conditions_follow_a_rollout() {
     assert_eq!(
         progressing["message"],
         "Revision 2: 1 of 3 Machines updated, 3 available, 3 old; waiting for 1 new Machine to \
-         become available; the 3 old Machines stay until then; \
+         become available: b-100; the 3 old Machines stay until then; \
          spec.template.spec.providerSpec.value.instanceType: a → b"
     );
     assert_eq!(
@@ -270,7 +270,9 @@ fn an_invalid_spec_is_a_condition_and_an_event() {
     assert_eq!(condition(&report, "Progressing")["reason"], "InvalidConfiguration");
     assert_eq!(report.status.unwrap()["observedGeneration"], Value::Null);
     assert_eq!(report.events[0].reason, EventReason::InvalidConfiguration);
-    assert_eq!(report.events[0].note, "spec.replicas must not be negative (got -1)");
+    let note =
+        "spec.replicas must not be negative (got -1); nothing is scaled until it is corrected";
+    assert_eq!(report.events[0].note, note);
 }
 
 #[test]
@@ -476,6 +478,53 @@ fn a_failed_write_with_an_invalid_spec_is_reported_and_tried_again() {
 }
 
 #[test]
+fn the_advice_for_a_machine_is_not_repeated_for_the_deployment() {
+    let advice =
+        [crate::machine::messages::CORRECT_AND_DELETE, crate::machine::messages::DELETE_TO_REPLACE];
+    for advice in advice {
+        let text = format!("1 of 1 Machines failed: placement.region: is required{advice}");
+        let ready = json!({"status": {"conditions": [{
+            "type": "MachinesReady", "status": "False", "severity": "Error", "reason": "Failed", "message": text,
+        }]}});
+        let stopped = json!({"metadata": {"annotations": {
+            "machinist.dev/rollout-aborted": "v1 2026-06-01T12:00:00Z",
+            "machinist.dev/failed-machines": "v1 b-100=Failed",
+        }}});
+        for patch in [json!({}), stopped] {
+            let mut sets = rolling([3, 3], [1, 0, 1]);
+            let mut blocked = ready.clone();
+            super::super::samples::merge(&mut blocked, &patch);
+            sets[1].set = set("b", 1, 2, &blocked);
+            let told = condition(&run(&deployment(), sets), "Progressing");
+            let message = told["message"].as_str().unwrap();
+            assert!(
+                message.contains("placement.region: is required; the 3 old Machines"),
+                "{message}"
+            );
+            assert!(!message.contains("this Machine"), "{message}");
+        }
+    }
+}
+
+#[test]
+fn a_set_whose_template_was_changed_is_reported_until_it_is_put_back() {
+    let told = |patch: Value| {
+        let mut sets = rolling([0, 0], [3, 3, 0]);
+        sets[1].set = set("b", 3, 2, &json!({"spec": {"template": {"spec": patch}}}));
+        let told = condition(&run(&deployment(), sets), "Progressing");
+        (told["reason"].clone(), told["message"].as_str().unwrap().to_owned())
+    };
+    let (reason, message) = told(json!({"providerSpec": {"value": {"instanceType": "c"}}}));
+    assert_eq!(reason, "MachineSetChanged");
+    let changed = "instanceType: c → b; put it back in the MachineSet, or replace all Machines by those of \
+        spec.template (machinist rollout restart web)";
+    assert!(message.ends_with(changed), "{message}");
+    // As the defaults of a webhook.
+    let (reason, _) = told(json!({"providerSpec": {"value": {"placement": {"zone": "a"}}}}));
+    assert_eq!(reason, "NewMachineSetAvailable");
+}
+
+#[test]
 fn a_canary_that_did_not_run_has_no_event() {
     let passed = |sets| {
         let snapshot = snapshot(&guarded(), sets);
@@ -487,4 +536,33 @@ fn a_canary_that_did_not_run_has_no_event() {
     let mut soaked = rolling([3, 3], [1, 0, 0]);
     soaked[1].members.push(super::super::samples::member("b-0", Some(900), &json!({})));
     assert_eq!(passed(soaked), 1);
+}
+
+/// `Available`, stored while everything was available, and `Progressing`, as they are in the next status.
+fn after_complete(replicas: i32, deleting: bool) -> [(Value, Value); 2] {
+    let complete = || rolling([0, 0], [3, 3, 0]);
+    let mut web = deployment();
+    web["status"] = run(&web, complete()).status.unwrap();
+    web["spec"]["replicas"] = json!(replicas);
+    let mut after = snapshot(&web, complete());
+    after.meta.deleting = deleting;
+    let told = report(&after, &decide(&after, now()), &Outcome::Nothing, now());
+    ["Available", "Progressing"].map(|kind| {
+        let one = condition(&told, kind);
+        (one["status"].clone(), one["reason"].clone())
+    })
+}
+
+#[test]
+fn conditions_of_an_invalid_spec_do_not_contradict_each_other() {
+    let told = after_complete(-1, false);
+    let invalid = json!("InvalidConfiguration");
+    assert_eq!(told, [(json!("Unknown"), invalid.clone()), (json!("False"), invalid)]);
+}
+
+#[test]
+fn conditions_of_a_deployment_in_deletion_are_unknown() {
+    let told = after_complete(3, true);
+    let deleting = (json!("Unknown"), json!("Deleting"));
+    assert_eq!(told, [deleting.clone(), deleting]);
 }

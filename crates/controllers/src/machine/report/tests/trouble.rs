@@ -41,7 +41,7 @@ fn sets_both_error_fields_of_a_failed_machine() {
         assert_eq!(status[name], "InvalidConfiguration");
     }
     for name in ["errorMessage", "failureMessage"] {
-        let text = "No luck; correct the MachineSet's template, then delete this Machine";
+        let text = format!("No luck{}", messages::CORRECT_AND_DELETE);
         assert_eq!(status[name], text);
     }
     assert_eq!((reasons(&report), report.retry), (vec!["Failed"], None));
@@ -51,7 +51,7 @@ fn sets_both_error_fields_of_a_failed_machine() {
     stock.rules.failure_fields = Field::Dropped;
     let fatal = done(Plan::Fail(Fatal::InvalidConfiguration("no".to_owned())));
     let status = report_and_status(stock, &object(&launched()), &fatal).1;
-    let text = "No; correct the MachineSet's template, then delete this Machine";
+    let text = format!("No{}", messages::CORRECT_AND_DELETE);
     assert_eq!((status.get("failureReason"), &status["errorMessage"]), (None, &json!(text)));
 
     let unclear = CloudError { effect: Effect::Unclear, ..error(ErrorClass::InvalidConfiguration) };
