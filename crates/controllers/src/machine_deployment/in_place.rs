@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use machinist_api::names::{
     ANNOTATION_HOLD, ANNOTATION_IN_PLACE_TARGET, IN_PLACE_CANDIDATE, IN_PLACE_SELECTED,
     LABEL_IN_PLACE, LABEL_IN_PLACE_RESULT, LABEL_TEMPLATE_HASH,
@@ -10,7 +11,9 @@ use machinist_api::names::{
 use machinist_api::resource::MACHINE_SETS;
 use serde_json::{Value, json};
 
+use super::hot_fields::HotFields;
 use super::messages;
+use super::pending::Pending;
 use super::plan::set_name;
 use super::template;
 use crate::kinds::{Machine, MachineSet};
@@ -66,8 +69,9 @@ pub(super) fn release_patch(size: Option<(usize, usize)>) -> Value {
     patch
 }
 
-/// One write makes a Machine that of another set: its owner, the labels that the set's selector needs, and what differs
-/// between the templates. What others have added to the Machine stays.
+/// One write makes a Machine that of another set: its owner, the labels that the set's selector needs, what differs
+/// between the templates, and what changed in the old one and did not reach the Machine. What others have added to the
+/// Machine stays.
 pub(super) fn move_patch(
     machine: &Machine,
     from: &MachineSet,
@@ -75,6 +79,10 @@ pub(super) fn move_patch(
 ) -> Result<Value, serde_json::Error> {
     let (old, new) = (&from.state.spec.template, &to.state.spec.template);
     let mut patch = template::difference(&template::whole(old)?, &template::whole(new)?);
+    let hot = HotFields::stored(to.state.hot_fields.as_deref());
+    let pending = Pending::read(from.state.pending_changes.as_deref());
+    let behind = pending.machine_patch(machine, &hot, &template::parts(new, &hot)?.soft);
+    add(&mut patch, behind.into());
     let metadata = &mut patch["metadata"];
     metadata["ownerReferences"] = references(&machine.other_owners, Some((MACHINE_SETS, &to.meta)));
     let labels = &mut metadata["labels"];
@@ -83,6 +91,18 @@ pub(super) fn move_patch(
     labels[LABEL_IN_PLACE_RESULT] = Value::Null;
     metadata["annotations"][ANNOTATION_IN_PLACE_TARGET] = Value::Null;
     Ok(patch)
+}
+
+/// Both merge patches have the values of the same template.
+fn add(patch: &mut Value, more: Value) {
+    match (patch, more) {
+        (Value::Object(patch), Value::Object(more)) => {
+            for (name, value) in more {
+                add(patch.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        (patch, more) => *patch = more,
+    }
 }
 
 impl fmt::Display for Step {
@@ -132,6 +152,24 @@ pub struct Progress {
     pub failed: usize,
     /// Machines of other templates that are not selected.
     pub waiting: usize,
+    /// Those that cannot be selected.
+    pub stuck: usize,
     /// Whether users select.
     pub manual: bool,
+}
+
+impl Progress {
+    pub(super) fn has_machines(&self) -> bool {
+        self.updating + self.failed + self.waiting + self.stuck > 0
+    }
+}
+
+/// Why a Machine cannot be selected for an update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Obstacle {
+    Failed,
+    /// No agent can update it.
+    WithoutNode,
+    /// It is kept for debugging until then.
+    Kept(Timestamp),
 }

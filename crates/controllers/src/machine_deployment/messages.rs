@@ -1,11 +1,11 @@
 use jiff::Timestamp;
-use machinist_api::names::{IN_PLACE_SELECTED, LABEL_IN_PLACE};
+use machinist_api::names::{ANNOTATION_PRESERVE, IN_PLACE_SELECTED, LABEL_IN_PLACE};
 use machinist_domain::conditions;
 use machinist_domain::texts;
 
 use super::error::{GuardField, Refusal};
 use super::failed::FailedMachines;
-use super::in_place::Progress;
+use super::in_place::{Obstacle, Progress};
 use super::plan::{Resize, Soak, set_name};
 use super::template::Change;
 use crate::machine::messages::{CORRECT_AND_DELETE, DELETE_TO_REPLACE};
@@ -76,7 +76,7 @@ pub(super) fn rollout(counts: Counts, waits: Option<&str>, why: &str) -> String 
 
 /// What an update in place waits for.
 pub(super) fn waits_in_place(progress: Progress) -> String {
-    let Progress { updating, failed, waiting, manual } = progress;
+    let Progress { updating, failed, waiting, stuck, manual } = progress;
     let mut parts = Vec::new();
     if updating > 0 {
         parts.push(format!("{} being updated in place", machines(updating, "")));
@@ -91,7 +91,31 @@ pub(super) fn waits_in_place(progress: Progress) -> String {
     } else if waiting > 0 {
         parts.push(format!("{} waiting", machines(waiting, "")));
     }
+    if stuck > 0 {
+        parts.push(format!("{} cannot be updated in place now", machines(stuck, "")));
+    }
     parts.join(", ")
+}
+
+/// The names for the end of that, each with the reason and what to do.
+pub(super) fn not_updatable(mut list: Vec<(&str, Obstacle)>) -> String {
+    if list.is_empty() {
+        return String::new();
+    }
+    list.sort_unstable();
+    let one = |(name, obstacle): &(&str, Obstacle)| match obstacle {
+        Obstacle::Failed => {
+            format!("{name} (has failed: delete it, then its replacement is updated)")
+        }
+        Obstacle::WithoutNode => format!(
+            "{name} (has no Node: it is selected when its Node has joined; see its condition Ready)"
+        ),
+        Obstacle::Kept(until) => format!(
+            "{name} (is kept for debugging until {until}; to end that, set {ANNOTATION_PRESERVE} to false)"
+        ),
+    };
+    let all: Vec<_> = list.iter().map(one).collect();
+    format!(": {}", names(all.iter().map(String::as_str)))
 }
 
 /// The end of a message: what is kept for debugging, each with the time at which that ends, if it is stored.
@@ -342,7 +366,18 @@ mod tests {
     }
 
     fn in_place(updating: usize, failed: usize, waiting: usize, manual: bool) -> String {
-        waits_in_place(Progress { updating, failed, waiting, manual })
+        waits_in_place(Progress { updating, failed, waiting, stuck: 0, manual })
+    }
+
+    fn stuck() -> String {
+        let until = "2026-06-05T12:00:00Z".parse().unwrap();
+        let progress = Progress { updating: 1, failed: 0, waiting: 0, stuck: 3, manual: true };
+        let list = vec![
+            ("web-x7kq-2", Obstacle::Kept(until)),
+            ("web-x7kq-1", Obstacle::WithoutNode),
+            ("web-x7kq-0", Obstacle::Failed),
+        ];
+        format!("{}{}", waits_in_place(progress), not_updatable(list))
     }
 
     fn complete_beside_kept(set: &str) -> String {
@@ -403,6 +438,7 @@ mod tests {
             ("Event Warning", EventReason::RolloutAborted.as_str(), rollout_aborted(&failed)),
             (progress, REASON_SET_UPDATED, rollout(counts, Some(&in_place(1, 1, 2, false)), &one)),
             (progress, REASON_SET_UPDATED, rollout(counts, Some(&in_place(0, 0, 3, true)), &one)),
+            (progress, REASON_SET_UPDATED, rollout(counts, Some(&stuck()), &one)),
             (NORMAL, EventReason::Update.as_str(), selected(set)),
             (NORMAL, EventReason::Update.as_str(), moved("web-kq7x-0", set)),
             (progress, REASON_SET_UPDATED, rollout(counts, None, &many)),

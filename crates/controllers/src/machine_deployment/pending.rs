@@ -4,11 +4,14 @@
 //! A `null` is a field that changed as a whole: a string, a list, or a map that was removed. Below a map, keys that did
 //! not change stay on a Machine as they are.
 
+use machinist_api::names::ANNOTATION_PRESERVE;
 use machinist_api::wire;
-use serde_json::{Map, Value};
+use machinist_domain::pairs::Pairs;
+use serde_json::{Map, Value, json};
 
+use super::hot_fields::HotFields;
 use super::template::{Soft, merge_patch};
-use crate::kinds::Taint;
+use crate::kinds::{Machine, Taint};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Pending(Option<Value>);
@@ -34,8 +37,35 @@ impl Pending {
         })
     }
 
+    /// The merge patch for a Machine that is behind a template with these values; empty if it is not.
+    pub(super) fn machine_patch(
+        &self,
+        machine: &Machine,
+        hot: &HotFields,
+        wanted: &Soft,
+    ) -> Map<String, Value> {
+        let object = |pairs: &Pairs| -> Map<String, Value> {
+            pairs.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
+        };
+        let spec = machine.provider_spec.as_ref().and_then(|spec| hot.read(&spec.raw));
+        // A Machine without a provider spec gets no part of one.
+        let hot = if spec.is_some() { wanted.hot.clone() } else { Map::new() };
+        let own = Soft {
+            timeouts: object(&machine.annotations),
+            node_labels: object(&machine.node_labels),
+            node_annotations: object(&machine.node_annotations),
+            taints: machine.node_taints.iter().map(Taint::to_json).collect(),
+            hot: spec.unwrap_or_default(),
+        };
+        let mut timeouts = wanted.timeouts.clone();
+        // A request that a Machine has already stays, as it may be for this Machine alone.
+        let request = machine.annotations.get(ANNOTATION_PRESERVE);
+        timeouts.extend(request.map(|own| (ANNOTATION_PRESERVE.to_owned(), json!(own))));
+        self.patch(&own, &Soft { timeouts, hot, ..wanted.clone() })
+    }
+
     /// The merge patch that gives a Machine the values of the template; empty if it has them.
-    pub(super) fn patch(&self, own: &Soft, template: &Soft) -> Map<String, Value> {
+    fn patch(&self, own: &Soft, template: &Soft) -> Map<String, Value> {
         let Some(tree) = &self.0 else { return Map::new() };
         let template = Soft { taints: normal(&template.taints), ..template.clone() };
         match patch(tree, Some(&own.to_json()), Some(&template.to_json())) {
@@ -108,8 +138,6 @@ fn patch(tree: &Value, own: Option<&Value>, template: Option<&Value>) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn hot(value: &Value) -> Soft {

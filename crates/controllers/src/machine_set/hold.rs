@@ -37,6 +37,14 @@ impl Hold {
         Self::read(set.hold.as_deref().filter(|_| set.is_of_deployment())?)
     }
 
+    /// `to` or `from` the other set.
+    pub(super) fn direction(&self) -> &'static str {
+        match self.side {
+            Side::Out => "to",
+            Side::In => "from",
+        }
+    }
+
     fn read(text: &str) -> Option<Self> {
         let mut words = text.split(' ');
         let ("v1", side) = (words.next()?, words.next()?) else { return None };

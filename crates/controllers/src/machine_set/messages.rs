@@ -1,11 +1,12 @@
 use std::fmt;
 
 use jiff::Timestamp;
-use machinist_api::names::ANNOTATION_ORDINALS;
+use machinist_api::names::{ANNOTATION_HOLD, ANNOTATION_ORDINALS};
 pub(super) use machinist_domain::messages::authority;
 use machinist_domain::texts;
 
 use super::error::Refusal;
+use super::hold::Hold;
 use super::selector::SelectorError;
 use crate::kinds::UnknownDeletePolicy;
 
@@ -99,6 +100,9 @@ texts! {
     pub(super) fn template_spec(error: &serde_json::Error) = "spec.template.spec: {error}";
     pub(super) fn status_failed(cause: &str) = "Cannot update the status: {cause}";
     pub(super) fn not_a_window(text: &str) = "{text:?} is not a range of ordinals such as 3..5";
+    pub(super) fn held(hold: &Hold) =
+        "No Machine is created or deleted while Machine {} is moved {} MachineSet {} (annotation {ANNOTATION_HOLD})",
+        hold.machine, hold.direction(), hold.peer;
     pub(super) fn none_deletable(excess: usize) =
         "Cannot scale down by {excess}: no Machine of the set can be decoded; \
          correct the Machines, or delete them by hand";
@@ -148,11 +152,13 @@ mod tests {
     use machinist_api::names::{
         ERROR_INVALID_CONFIGURATION, REASON_MACHINE_API, REASON_NOT_MACHINE_API,
     };
+    use machinist_domain::key::Uid;
     use machinist_domain::machine::MachineAuthority;
     use machinist_domain::message_table::message_table;
     use machinist_domain::report::EventReason;
     use serde_json::Value;
 
+    use super::super::hold::Side;
     use super::super::ordinals::Window;
     use super::*;
 
@@ -202,8 +208,14 @@ mod tests {
         let not_ready = "condition MachinesReady=False";
         let full = ("CapacityExhausted", "No capacity for m5.large in zone eu-west-1a");
         let gone = "Instance i-1 was terminated (host failed); delete this Machine to replace it";
+        let hold = |side| {
+            let (machine, peer) = ("web-kq7x-0".into(), "web-bcdfghjklm".into());
+            Hold { side, machine, uid: Uid("u".into()), peer }
+        };
         rows.extend([
             (not_ready, "Starting", MACHINES_STARTING.to_owned()),
+            (not_ready, "Held", held(&hold(Side::Out))),
+            (not_ready, "Held", held(&hold(Side::In))),
             (not_ready, full.0, machines_blocked(3, 9, false, full.0, full.1)),
             (not_ready, full.0, machines_blocked(4, 9, true, full.0, full.1)),
             (not_ready, "Failed", machines_failed(3, 3, gone)),

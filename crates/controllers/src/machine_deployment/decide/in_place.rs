@@ -14,14 +14,14 @@ use machinist_domain::machine::Phase;
 use serde_json::{Map, Value};
 
 use super::super::error::Refusal;
-use super::super::in_place::{Mark, Progress, Step};
+use super::super::in_place::{Mark, Obstacle, Progress, Step};
 use super::super::plan::{Plan, Reason, set_name};
 use super::super::snapshot::{Member, SetView, View};
 use super::super::template::{self, Change};
 use super::Desired;
 use super::limits::Limit;
 use super::members::{is_available, numbers};
-use super::scaling::{Numbers, Role};
+use super::scaling::{Guard, Numbers, Role};
 use crate::in_place::{self as marks, UpdateResult};
 use crate::kinds::{Machine, MachineDeploymentSpec, MachineSet};
 use crate::preservation;
@@ -146,11 +146,16 @@ impl Desired {
             return self.scale(view, now);
         };
         let current = &view.sets[new].set;
+        let aborted = self.guard(view, now) == Guard::Aborted;
         let follow = |one: &SetView, machine: &Machine| {
             let is_current = one.set.meta.uid == current.meta.uid;
             match marks::target(machine) {
                 _ if is_bound(machine) => None,
                 _ if is_current => Some(Mark::Removed),
+                // Its drain ends, and its Node is put back into service. One whose update failed stays cordoned.
+                Some(_) if aborted => {
+                    UpdateResult::of(&machine.labels).is_none().then_some(Mark::Candidate)
+                }
                 Some(target) if target == set_name(current) => None,
                 Some(_) => Some(Mark::Admitted(set_name(current).into())),
                 None if marks::is_selected(machine) => None,
@@ -162,14 +167,17 @@ impl Desired {
         }
         let plan = self.scale(view, now);
         let Plan::NoOp(rest) = plan else { return plan };
+        if aborted {
+            return plan;
+        }
         let admitted = self.admit(orchestration, view, new, now);
         if !admitted.is_empty() {
             let target: Arc<str> = set_name(current).into();
             let mark = |machine| (machine, Mark::Admitted(Arc::clone(&target)));
             return Plan::InPlace(Step::Mark(admitted.into_iter().map(mark).collect()));
         }
-        let progress = progress(orchestration, view, new);
-        if progress.updating + progress.failed + progress.waiting > 0 {
+        let progress = self.progress(orchestration, view, new, now);
+        if progress.has_machines() {
             return Plan::NoOp(Reason::InPlace(progress));
         }
         Plan::NoOp(rest)
@@ -205,7 +213,7 @@ impl Desired {
                 let selected = marks::is_selected(machine);
                 let picked = selected || orchestration == Orchestration::Auto;
                 let picked = picked && !view.refused.has(&machine.meta);
-                picked && !is_updating(member) && can_be_updated(machine, now)
+                picked && !is_updating(member) && obstacle(machine, now).is_none()
             })
             .map(|(member, machine)| {
                 (is_available(member, view, now), !marks::is_selected(machine), machine)
@@ -227,6 +235,44 @@ impl Desired {
     }
 }
 
+impl Desired {
+    /// How an update in place stands.
+    fn progress(
+        &self,
+        orchestration: Orchestration,
+        view: &View,
+        new: usize,
+        now: Timestamp,
+    ) -> Progress {
+        let manual = orchestration == Orchestration::Manual;
+        let stuck = self.not_updatable(view, now).len();
+        let mut progress = Progress { updating: 0, failed: 0, waiting: 0, stuck, manual };
+        for (member, machine) in old_members(view, new) {
+            let failed = UpdateResult::of(&machine.labels) == Some(UpdateResult::Failed);
+            if !is_updating(member) {
+                progress.waiting += usize::from(obstacle(machine, now).is_none());
+            } else if failed || marks::is_late(machine) {
+                progress.failed += 1;
+            } else {
+                progress.updating += 1;
+            }
+        }
+        progress
+    }
+
+    /// Machines of other templates that are not selected, also with Manual.
+    pub(in super::super) fn not_updatable<'a>(
+        &self,
+        view: &'a View,
+        now: Timestamp,
+    ) -> Vec<(&'a str, Obstacle)> {
+        let Some(new) = self.new.filter(|_| self.in_place.is_some()) else { return Vec::new() };
+        let waiting = old_members(view, new).filter(|(member, _)| !is_updating(member));
+        let name = |machine: &'a Arc<Machine>| &*machine.meta.key.name;
+        waiting.filter_map(|(_, machine)| Some((name(machine), obstacle(machine, now)?))).collect()
+    }
+}
+
 /// Whether a Machine is being updated to this set.
 pub(super) fn is_target(view: &View, set: &Arc<MachineSet>) -> bool {
     let mut members = view.sets.iter().flat_map(|one| &one.members);
@@ -236,10 +282,18 @@ pub(super) fn is_target(view: &View, set: &Arc<MachineSet>) -> bool {
     })
 }
 
-/// The agent is on its Node. One that is kept for debugging stays as it is.
-fn can_be_updated(machine: &Machine, now: Timestamp) -> bool {
-    let kept = preservation::until(machine).is_some_and(|until| now < until);
-    machine.status.node_ref.is_some() && machine.status.phase != Some(Phase::Failed) && !kept
+/// Why a Machine cannot be selected: the agent is on its Node, and one that is kept for debugging stays as it is.
+fn obstacle(machine: &Machine, now: Timestamp) -> Option<Obstacle> {
+    let kept = preservation::until(machine).filter(|until| now < *until);
+    if let Some(until) = kept {
+        Some(Obstacle::Kept(until))
+    } else if machine.status.phase == Some(Phase::Failed) {
+        Some(Obstacle::Failed)
+    } else if machine.status.node_ref.is_none() {
+        Some(Obstacle::WithoutNode)
+    } else {
+        None
+    }
 }
 
 fn is_updating(member: &Member) -> bool {
@@ -252,22 +306,6 @@ fn old_members(view: &View, new: usize) -> impl Iterator<Item = (&Member, &Arc<M
     let old = old.filter(move |(at, one)| *at != new && !one.set.meta.deleting);
     let members = old.flat_map(|(_, one)| &one.members);
     members.filter_map(|member| Some((member, member.machine.as_ref()?)))
-}
-
-fn progress(orchestration: Orchestration, view: &View, new: usize) -> Progress {
-    let manual = orchestration == Orchestration::Manual;
-    let mut progress = Progress { updating: 0, failed: 0, waiting: 0, manual };
-    for (member, machine) in old_members(view, new) {
-        let failed = UpdateResult::of(&machine.labels) == Some(UpdateResult::Failed);
-        if !is_updating(member) {
-            progress.waiting += 1;
-        } else if failed || marks::is_late(machine) {
-            progress.failed += 1;
-        } else {
-            progress.updating += 1;
-        }
-    }
-    progress
 }
 
 #[cfg(test)]

@@ -11,9 +11,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use machinist_api::names::{
-    ANNOTATION_HOT_FIELDS, ANNOTATION_PENDING_CHANGES, ANNOTATION_PRESERVE, LABEL_TEMPLATE_HASH,
+    ANNOTATION_HOT_FIELDS, ANNOTATION_PENDING_CHANGES, LABEL_TEMPLATE_HASH,
 };
-use machinist_domain::pairs::Pairs;
 use serde_json::{Map, Value, json};
 
 use super::super::hot_fields::HotFields;
@@ -22,7 +21,7 @@ use super::super::plan::{Plan, Reason};
 use super::super::snapshot::{SetView, View};
 use super::super::template::{self, Change, Soft};
 use super::Desired;
-use crate::kinds::{Machine, Taint};
+use crate::kinds::Machine;
 
 /// Machines of one step, so that the deployment is scaled meanwhile.
 const MACHINES: usize = 128;
@@ -93,32 +92,10 @@ impl Desired {
     fn behind(&self, one: &SetView, pending: &Pending) -> Vec<(Arc<Machine>, Value)> {
         let machines = one.members.iter().filter_map(|member| member.machine.as_ref());
         let behind = machines.filter_map(|machine| {
-            let patch = self.machine_patch(machine, pending);
+            let patch = pending.machine_patch(machine, &self.hot, &self.parts.soft);
             (!patch.is_empty()).then(|| (Arc::clone(machine), Value::Object(patch)))
         });
         behind.collect()
-    }
-
-    fn machine_patch(&self, machine: &Machine, pending: &Pending) -> Map<String, Value> {
-        let object = |pairs: &Pairs| -> Map<String, Value> {
-            pairs.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
-        };
-        let spec = machine.provider_spec.as_ref().and_then(|spec| self.hot.read(&spec.raw));
-        let wanted = &self.parts.soft;
-        // A Machine without a provider spec gets no part of one.
-        let hot = if spec.is_some() { wanted.hot.clone() } else { Map::new() };
-        let own = Soft {
-            timeouts: object(&machine.annotations),
-            node_labels: object(&machine.node_labels),
-            node_annotations: object(&machine.node_annotations),
-            taints: machine.node_taints.iter().map(Taint::to_json).collect(),
-            hot: spec.unwrap_or_default(),
-        };
-        let mut timeouts = wanted.timeouts.clone();
-        // A request that a Machine has already stays, as it may be for this Machine alone.
-        let request = machine.annotations.get(ANNOTATION_PRESERVE);
-        timeouts.extend(request.map(|own| (ANNOTATION_PRESERVE.to_owned(), json!(own))));
-        pending.patch(&own, &Soft { timeouts, hot, ..wanted.clone() })
     }
 }
 

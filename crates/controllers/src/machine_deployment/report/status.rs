@@ -218,7 +218,11 @@ impl Status<'_> {
                 let machine = self.only_missing(one);
                 Some(waits(set_name(&one.set), count, old, text, machine))
             }
-            (Some(Reason::InPlace(progress)), _) => Some(messages::waits_in_place(progress)),
+            (Some(Reason::InPlace(progress)), _) => {
+                let stuck = self.desired.not_updatable(self.view, self.now);
+                let text = messages::waits_in_place(progress);
+                Some(format!("{text}{}", messages::not_updatable(stuck)))
+            }
             (Some(Reason::Moving), _) => Some(messages::WAITS_MOVE.to_owned()),
             (Some(Reason::Gone), _) => Some(match &self.view.drained {
                 None => messages::WAITS_GONE.to_owned(),

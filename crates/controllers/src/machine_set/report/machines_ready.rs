@@ -12,6 +12,7 @@ use machinist_domain::key::ObjectKey;
 use machinist_domain::machine::Phase;
 
 use super::super::decide::desired_replicas;
+use super::super::hold::Hold;
 use super::super::messages;
 use super::super::snapshot::{Member, View};
 use super::status::Changes;
@@ -19,6 +20,8 @@ use super::status::Changes;
 /// As the reason of a failed Machine's condition `Ready`.
 const FAILED: &str = "Failed";
 const STARTING: &str = "Starting";
+/// Its size is that of a move that goes on.
+const HELD: &str = "Held";
 const UNDECODABLE: &str = "Undecodable";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +57,14 @@ pub(super) fn condition(view: &View, changes: Changes<'_>) -> Condition {
         let no = Condition::no(CONDITION_MACHINES_READY, SEVERITY_WARNING, STARTING, text);
         return Condition { reason: Some(cause.reason.to_owned().into()), ..no };
     }
-    let missing = desired_replicas(&view.set).is_ok_and(|desired| members.total < desired);
+    let desired = desired_replicas(&view.set).ok();
+    if desired.is_some_and(|desired| members.total != desired)
+        && let Some(hold) = Hold::of(&view.set)
+    {
+        let text = messages::held(&hold);
+        return Condition::no(CONDITION_MACHINES_READY, SEVERITY_INFO, HELD, text);
+    }
+    let missing = desired.is_some_and(|desired| members.total < desired);
     if missing || members.starting > 0 {
         let text = messages::MACHINES_STARTING;
         return Condition::no(CONDITION_MACHINES_READY, SEVERITY_INFO, STARTING, text);
@@ -196,6 +206,30 @@ mod tests {
         let mut joined = waiting("a");
         joined.seen.as_mut().unwrap().ready = Some(None);
         assert_eq!(of(vec![joined, ready("b"), ready("c")]), "True/-/-: -", "its Node is ready");
+    }
+
+    #[test]
+    fn a_set_that_is_held_says_so_while_its_size_is_another() {
+        let of = |kind: &str, hold: &str, members: Vec<Member>| {
+            let mut set = set();
+            set["metadata"]["annotations"] = json!({"machinist.dev/hold": hold});
+            let owner = json!({"kind": kind, "name": "web", "uid": "web-uid", "controller": true});
+            set["metadata"]["ownerReferences"] = json!([owner]);
+            let condition = condition(&view(&set, members), Changes::default());
+            (condition.reason.unwrap_or_default(), condition.message.unwrap_or_default())
+        };
+        let (kind, moves) = ("MachineDeployment", "v1 out m0 uid-m0 web-b");
+        let all = |count| ["a", "b", "c", "d"].into_iter().take(count).map(ready).collect();
+        for count in [2, 4] {
+            let (reason, text) = of(kind, moves, all(count));
+            assert_eq!(reason, "Held");
+            assert!(text.contains("Machine m0") && text.contains("MachineSet web-b"), "{text}");
+        }
+        assert_eq!(of(kind, moves, all(3)).0, "", "nothing is held up");
+        assert_eq!(of("Other", moves, all(2)).0, "Starting");
+        assert_eq!(of(kind, "v1 released", all(2)).0, "Starting");
+        let blocked = not_ready("a", "Warning", "CapacityExhausted", "No capacity");
+        assert_eq!(of(kind, moves, vec![blocked]).0, "CapacityExhausted", "what needs attention");
     }
 
     #[test]

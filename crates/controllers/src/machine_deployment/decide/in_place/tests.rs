@@ -2,6 +2,7 @@ mod properties;
 
 use serde_json::{Value, json};
 
+use super::super::super::in_place::move_patch;
 use super::super::super::samples::{deployment, member, merge, now, set, snapshot};
 use super::super::super::snapshot::{LateSizes, SetView};
 use super::super::decide;
@@ -153,6 +154,85 @@ fn with_another_strategy_marks_are_removed() {
     let (of_a, of_b) = (three([json!({}), json!({}), json!({})]).split_off(1), updated);
     let text = plan(&rolling, of_a, vec![marked("m0", of_b)]);
     assert_eq!(text, "hold MachineSet b while m0 is moved");
+}
+
+#[test]
+fn a_stored_abort_ends_drains_and_selects_nothing() {
+    let aborted = json!({"metadata": {"annotations": {
+        "machinist.dev/rollout-aborted": "v1 2026-06-01T12:00:00Z",
+    }}});
+    let plan = |first: Value, surge: i64| {
+        let rest = three([first, candidate(), candidate()]);
+        let set = set("b", 0, 2, &aborted);
+        let sets = vec![one("a", 1, rest), SetView { set, ..one("b", 2, Vec::new()) }];
+        decide(&snapshot(&strategy(&json!({"maxSurge": surge})), sets), now()).to_string()
+    };
+    let rests = "no-op: the rollout is aborted";
+    let offered = updating("b", "ReadyForUpdate");
+    for (first, expected) in [
+        (candidate(), rests),
+        (updating("b", "Evicting"), "update in place: candidates are m0"),
+        (offered.clone(), rests),
+        (with_result(updating("b", "Failed"), "failed"), rests),
+        (with_result(offered, "successful"), "hold MachineSet a while m0 is moved"),
+    ] {
+        assert_eq!(plan(first.clone(), 0), expected, "{first}");
+        assert_eq!(plan(first, 1), expected, "nor is a Machine created");
+    }
+}
+
+#[test]
+fn machines_that_cannot_be_selected_are_named_with_the_reason() {
+    let status = |mut machine: Value, status: Value| {
+        merge(&mut machine, &json!({"status": status}));
+        machine
+    };
+    let until = "2026-06-05T12:00:00Z";
+    let mut kept = candidate();
+    kept["metadata"]["annotations"] = json!({"machinist.dev/preserved-until": until});
+    let mut all = three([status(candidate(), json!({"phase": "Failed"})), candidate(), kept]);
+    all[1] = member("m1", None, &candidate());
+    let expected = [
+        ("m0", Obstacle::Failed),
+        ("m1", Obstacle::WithoutNode),
+        ("m2", Obstacle::Kept(until.parse().unwrap())),
+    ];
+    for orchestration in ["Auto", "Manual"] {
+        let limits = strategy(&json!({"orchestrationType": orchestration}));
+        let snapshot = snapshot(&limits, vec![one("a", 1, all.clone()), one("b", 2, Vec::new())]);
+        let text = decide(&snapshot, now()).to_string();
+        assert_eq!(text, "no-op: 3 Machines cannot be updated in place now");
+        let view = snapshot.content.as_ref().unwrap();
+        assert_eq!(Desired::of(view).unwrap().not_updatable(view, now()), expected);
+    }
+}
+
+#[test]
+fn a_move_brings_what_the_old_set_has_not_copied_to_the_machine_yet() {
+    let value =
+        |kind: &str, tag: &str| json!({"kind": "Hot", "instanceType": kind, "tags": {"t": tag}});
+    let with = |kind: &str, pending: Value| {
+        let mut annotations = json!({"machinist.dev/hot-fields": "tags"});
+        if pending.is_string() {
+            annotations["machinist.dev/pending-changes"] = pending;
+        }
+        let template = json!({"spec": {"providerSpec": {"value": value(kind, "new")}}});
+        let patch =
+            json!({"metadata": {"annotations": annotations}, "spec": {"template": template}});
+        set(kind, 1, 1, &patch)
+    };
+    let mut own = value("a", "old");
+    own["tags"]["mine"] = json!("1");
+    let machine = member("m0", Some(60), &json!({"spec": {"providerSpec": {"value": own}}}));
+    let machine = machine.machine.unwrap();
+    let fields = json!({"spec": {"providerSpec": {"value": {"tags": {"t": null}}}}}).to_string();
+    for (pending, expected) in [
+        (json!(fields), json!({"instanceType": "b", "tags": {"t": "new"}})),
+        (Value::Null, json!({"instanceType": "b"})),
+    ] {
+        let patch = move_patch(&machine, &with("a", pending), &with("b", Value::Null)).unwrap();
+        assert_eq!(patch["spec"]["providerSpec"]["value"], expected);
+    }
 }
 
 #[test]

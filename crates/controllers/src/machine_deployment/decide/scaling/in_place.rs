@@ -1,6 +1,6 @@
 //! Sizes during an update in place: Machines keep their sets until they are moved, so only the sum is kept.
 
-use super::{Fleet, Step};
+use super::{Fleet, Guard, Step};
 
 impl Fleet<'_> {
     /// As [`step`](Self::step), for an update in place.
@@ -8,6 +8,8 @@ impl Fleet<'_> {
         let step = match self.new {
             _ if self.paused => self.paused(),
             None => None,
+            // The new set creates no Machines: those that are missing are created from a template that works.
+            Some(new) if self.guard == Guard::Aborted => self.roll(new),
             Some(new) => self.update_in_place(new),
         };
         step.unwrap_or_else(|| self.rest())

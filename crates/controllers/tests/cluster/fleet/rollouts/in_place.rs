@@ -108,6 +108,25 @@ async fn machines_are_updated_in_place_and_back_within_the_limit() -> Result<()>
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn thirty_machines_are_updated_in_place_within_the_limit() -> Result<()> {
+    let fleet = Fleet::with_deployments("in-place-thirty").await?;
+    let process = fleet.run()?;
+    create(&fleet, 30, in_place(&json!({"maxUnavailable": "25%"}))).await?;
+    let before = until_complete(&fleet, 30).await?;
+    let observer = Observer::start(&fleet).await?;
+    run_image(&fleet, "new").await?;
+    let most = until_image(&fleet, "new").await?;
+    println!("{most} Nodes were out of service at most");
+    assert!((2..=7).contains(&most), "{most}: the limit is used and kept");
+    assert_eq!(until_complete(&fleet, 30).await?, before);
+    let Extremes { most, fewest_ready, .. } = observer.stop(&fleet).await?;
+    assert_eq!((most, fewest_ready), (30, 30), "Machines are neither created nor deleted");
+    assert_eq!((fleet.cloud().created(), fleet.cloud().live()), (30, 30));
+    assert!(!fleet.own_nodes().await?.iter().any(is_cordoned));
+    process.kill().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_user_selects_and_a_failed_update_waits_for_another_template() -> Result<()> {
     let fleet = Fleet::with_deployments("manual").await?;
     let process = fleet.run()?;
