@@ -14,6 +14,8 @@ use machinist_runtime::manager::SecureMetrics;
 use crate::annotator::{AnnotationArguments, AnnotatorArguments, Source};
 use crate::messages;
 use crate::verbs::orphans::arguments::OrphanArguments;
+#[cfg(feature = "playground")]
+use crate::verbs::playground;
 use crate::verbs::recycle::arguments::RecycleArguments;
 use crate::verbs::rollout::arguments::RolloutArguments;
 use crate::verbs::run::messages::{NEEDS_METRICS_SECURE, unknown_platform};
@@ -286,7 +288,7 @@ pub(crate) struct PlaygroundArguments {
     #[arg(long)]
     pub(crate) once: bool,
     /// Number of Machines in the MachineDeployment `fleet`.
-    #[arg(long, default_value_t = 3, value_name = "N")]
+    #[arg(long, default_value_t = 3, value_parser = playground::machines, value_name = "N")]
     pub(crate) machines: u32,
     /// Failure mode of the simulated cloud.
     #[arg(long, value_enum, value_name = "MODE")]
@@ -361,7 +363,8 @@ fn imds_endpoint(text: &str) -> Result<String, String> {
 
 /// A duration in Go's format: `120s`, `10m`, `1h30m`, `500ms`.
 pub(crate) fn duration(text: &str, shortest: Duration) -> Result<Duration, String> {
-    let signed: jiff::SignedDuration = text.parse().map_err(|error| format!("{error}"))?;
+    let signed: Result<jiff::SignedDuration, _> = text.parse();
+    let signed = signed.map_err(|_| messages::NOT_A_DURATION)?;
     let duration = Duration::try_from(signed).map_err(|_| messages::NEGATIVE.to_owned())?;
     if duration < shortest { Err(messages::too_short(shortest)) } else { Ok(duration) }
 }
@@ -389,6 +392,7 @@ mod tests {
         {
             assert_eq!(sync_period(text).unwrap().as_millis(), milliseconds, "{text}");
         }
+        assert_eq!(sync_period("5"), Err(messages::NOT_A_DURATION.to_owned()));
         for text in ["", "5", "-3s", "0s", "1ms", "soon"] {
             assert!(sync_period(text).is_err(), "{text}");
         }

@@ -14,6 +14,7 @@ texts! {
 }
 
 pub(crate) const NEGATIVE: &str = "must not be negative";
+pub(crate) const NOT_A_DURATION: &str = "must be a duration such as 30s";
 pub(crate) const NOT_AN_ENDPOINT: &str = "must be http://HOST[:PORT]";
 pub(crate) const NOT_A_DRAIN_TIMEOUT: &str = "must be a duration such as 30m, or never";
 pub(crate) const NOT_WORKERS: &str = "must be CONTROLLER=N";
@@ -39,6 +40,7 @@ mod tests {
             too_short(Duration::from_secs(1)),
             too_long(Duration::from_secs(60)),
             NEGATIVE.to_owned(),
+            NOT_A_DURATION.to_owned(),
             NOT_AN_ENDPOINT.to_owned(),
             NOT_A_DRAIN_TIMEOUT.to_owned(),
             NOT_WORKERS.to_owned(),

@@ -11,8 +11,8 @@ use machinist_domain::safety::Freeze;
 use machinist_domain::texts;
 
 use crate::cache::CacheState;
-use crate::cluster::ApiError;
 use crate::cluster::config::ConfigError;
+use crate::cluster::{ApiError, KubeconfigError};
 use crate::queue::Stalled;
 use crate::readiness::{LeaseView, Waiting};
 use crate::tls::CertificateError;
@@ -41,12 +41,21 @@ impl Display for ConfigError {
             Self::OnlyOne(set, other) => {
                 write!(f, "{set} is set but {other} is not: set both or neither")
             }
-            Self::Kubeconfig(flag, files, why) => write!(f, "{flag}: cannot use {files}: {why}"),
+            Self::Kubeconfig(flag, files, why) => match &**why {
+                // Its own text names the file, too.
+                KubeconfigError::ReadConfig(why, _) => {
+                    write!(f, "{flag}: cannot use {files}: {why}")
+                }
+                KubeconfigError::LoadContext(context) => {
+                    write!(f, "{flag}: {files} has no context {context:?}")
+                }
+                why => write!(f, "{flag}: cannot use {files}: {why}"),
+            },
             Self::InCluster(flag, why) => write!(f, "{flag}=in-cluster: {why}"),
             Self::Nothing(why) => write!(
                 f,
                 "no cluster found: $KUBECONFIG is not set, there is no ~/.kube/config, \
-                 and this is not a pod ({why})"
+                 and this is not a pod ({why}); set --kubeconfig or $KUBECONFIG"
             ),
             Self::NoKubeconfig(context) => {
                 write!(f, "--context={context} needs a kubeconfig: set --kubeconfig or $KUBECONFIG")
@@ -205,7 +214,6 @@ pub(crate) fn cache(resource: Resource, state: &CacheState, not_served: bool) ->
 
 #[cfg(test)]
 mod tests {
-    use kube::config::KubeconfigError;
     use machinist_api::resource::{MACHINE_SETS, MACHINES, NAMESPACES};
     use machinist_domain::message_table::message_table;
     use machinist_domain::safety::Reason;
@@ -248,6 +256,11 @@ mod tests {
         let configs = [
             ConfigError::OnlyOne(CONTROL, TARGET),
             ConfigError::Kubeconfig(TARGET, text("a:b"), Box::new(KubeconfigError::FindPath)),
+            ConfigError::Kubeconfig(
+                "--kubeconfig",
+                text("/a"),
+                Box::new(KubeconfigError::LoadContext(text("nope"))),
+            ),
             ConfigError::InCluster(TARGET, no_token),
             ConfigError::InCluster(TARGET, bad_address("invalid port")),
             ConfigError::Nothing(text(NO_SERVICE)),

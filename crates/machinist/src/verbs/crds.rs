@@ -1,9 +1,9 @@
 //! `machinist crds`: the CustomResourceDefinitions for clusters other than OpenShift.
 
-use crate::terminal::{self, Printable};
+use crate::terminal::Printable;
 
 pub(crate) fn main() -> anyhow::Result<()> {
-    Ok(terminal::print(&Printable::data(yaml()?))?)
+    Ok(super::print(&Printable::data(yaml()?))?)
 }
 
 /// All definitions as one YAML stream.

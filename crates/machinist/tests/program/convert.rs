@@ -1,6 +1,6 @@
 //! `machinist convert` as people and scripts call it: exit codes, streams, and an API server that accepts the result.
 
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
@@ -49,6 +49,17 @@ async fn an_api_server_accepts_every_object_and_every_field() -> Result<()> {
         let stored = api.patch(name, &strict, &Patch::Apply(&object)).await;
         let stored = stored.with_context(|| format!("the API server refused {object}"))?;
         assert_eq!(stored.data.get("spec"), object.get("spec"), "{name}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_reader_that_closes_the_pipe_early_is_no_error() -> Result<()> {
+    for verb in ["crds", "catalogue"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_machinist"));
+        let mut child = command.arg(verb).stdout(Stdio::piped()).spawn()?;
+        drop(child.stdout.take());
+        assert_eq!(child.wait().await?.code(), Some(0), "{verb}");
     }
     Ok(())
 }

@@ -66,7 +66,7 @@ pub enum TargetChoice {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     OnlyOne(&'static str, &'static str),
-    Kubeconfig(&'static str, String, #[source] Box<KubeconfigError>),
+    Kubeconfig(&'static str, String, Box<KubeconfigError>),
     InCluster(&'static str, String),
     Nothing(String),
     NoKubeconfig(String),

@@ -10,5 +10,6 @@ pub(crate) mod status;
 pub(crate) mod wait;
 
 pub use error::ApiError;
+pub(crate) use kube::config::KubeconfigError;
 pub(crate) use session::Lines;
 pub use session::{Cluster, Session};

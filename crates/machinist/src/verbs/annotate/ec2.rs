@@ -26,13 +26,19 @@ impl Regions {
         let regions = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut answers = BTreeMap::new();
         for region in regions {
-            let listed =
-                listed_types(&region).with_context(|| format!("--source ec2: {region}"))?;
+            let listed = listed_types(&region).with_context(|| failed(&region))?;
             let types = listed.iter().map(|facts| (facts.name.to_string(), facts.capacity()));
             answers.insert(region, types.collect());
         }
         Ok(Answers(answers))
     }
+}
+
+fn failed(region: &str) -> String {
+    format!(
+        "--source ec2: {region}, with the credentials of the environment (AWS_ACCESS_KEY_ID or AWS_PROFILE), of \
+         ~/.aws, or of this instance"
+    )
 }
 
 impl Answers {

@@ -9,8 +9,9 @@ texts! {
         "{annotation} was set by hand and is kept; --overwrite replaces it";
     pub(super) fn wrong_architecture(name: &str) =
         "kubernetes.io/arch={name} in the capacity labels was wrong and is replaced";
-    pub(super) fn unknown_types(count: usize) =
-        "objects with an unknown instance type, not changed: {count}";
+    pub(super) fn unknown_types(count: usize, from_ec2: bool) =
+        "objects with an unknown instance type, not changed: {count}{}",
+        if from_ec2 { "" } else { "; see machinist catalogue, or use --source ec2" };
 }
 
 pub(super) fn unreadable(count: usize) -> String {
@@ -41,7 +42,8 @@ mod tests {
             OF_DEPLOYMENT.to_owned(),
             NOT_MAPS.to_owned(),
             unreadable(2),
-            unknown_types(3),
+            unknown_types(3, false),
+            unknown_types(3, true),
         ];
         let rows = rows.map(|text| ("stderr", "", text));
         insta::assert_snapshot!("messages", message_table(&rows));

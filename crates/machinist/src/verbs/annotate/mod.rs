@@ -57,7 +57,7 @@ pub(crate) fn main(arguments: &AnnotateArguments) -> anyhow::Result<()> {
     }
     super::print(&Printable::data(result.text))?;
     if result.unknown > 0 {
-        bail!(messages::unknown_types(result.unknown));
+        bail!(messages::unknown_types(result.unknown, arguments.source != Source::Catalogue));
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use machinist_domain::texts;
 
 use super::fleet::{NAME as FLEET, OTHER_TYPE};
 
+pub(super) const NOT_A_NUMBER: &str = "must be a number";
 pub(super) const STARTING: &str =
     "starting etcd and kube-apiserver (the first start takes minutes: it downloads or builds them)";
 
@@ -108,6 +109,7 @@ mod tests {
             other_types("sim.large", &["sim.medium".to_owned()].into()),
             leaked(1, 2),
             pod_left("on-fleet-1"),
+            NOT_A_NUMBER.to_owned(),
         ];
         let rows: Vec<_> = printed
             .map(|text| ("stdout", "", text))

@@ -37,6 +37,11 @@ const NAMESPACE: &str = "default";
 const PATIENCE: Duration = Duration::from_secs(120);
 const LOGGED: &str = "warn,audit=off,reconcile=off,machinist_runtime::controller=error";
 
+/// The value of `--machines`.
+pub(crate) fn machines(text: &str) -> Result<u32, &'static str> {
+    text.parse().map_err(|_| messages::NOT_A_NUMBER)
+}
+
 pub(crate) fn main(arguments: PlaygroundArguments, log: Logging) -> anyhow::Result<()> {
     if let Some(mode) = arguments.fail.filter(|mode| arguments.once && !mode.ends_well()) {
         let mode = mode.to_possible_value().map(|mode| mode.get_name().to_owned());

@@ -22,6 +22,8 @@ pub(super) struct Row {
     pub(super) reason: String,
     pub(super) is_warning: bool,
     note: String,
+    /// It is of a former template of a MachineDeployment, or of one with 0 replicas.
+    pub(super) is_unused: bool,
 }
 
 impl Row {
@@ -46,7 +48,10 @@ impl Row {
         let weight =
             |event: &&Event| (event.type_.as_deref() == Some("Warning"), event.event_time.clone());
         let news = events.iter().filter(about).max_by_key(weight);
+        let mut owners = set.metadata.owner_references.iter().flatten();
         Self {
+            is_unused: set.spec.replicas == Some(0)
+                && owners.any(|owner| owner.kind == "MachineDeployment"),
             name: set.metadata.name.clone().unwrap_or_default(),
             instance_type: instance_type.unwrap_or_default().to_owned(),
             vcpu: annotation(names::ANNOTATION_VCPU),
@@ -122,6 +127,7 @@ mod tests {
             reason: "FailedUpdate".to_owned(),
             is_warning: true,
             note: note.to_owned(),
+            is_unused: false,
         }
     }
 

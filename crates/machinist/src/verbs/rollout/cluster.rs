@@ -109,6 +109,15 @@ impl Target {
         present(live, &self.key)
     }
 
+    /// Fails for one that is being deleted.
+    pub(super) async fn read_to_change(&self) -> anyhow::Result<Arc<MachineDeployment>> {
+        let deployment = self.read().await?;
+        if deployment.meta.deleting {
+            bail!(messages::not_changed(&self.key.name));
+        }
+        Ok(deployment)
+    }
+
     pub(super) async fn revisions(
         &self,
         deployment: &MachineDeployment,
@@ -129,7 +138,7 @@ impl Target {
         let gateway = Arc::new(self.gateway(dry_run));
         let writer = Writer::new(gateway, self.session.clone(), PARTY, Leadership::NotNeeded);
         for _ in 0..ATTEMPTS {
-            let deployment = self.read().await?;
+            let deployment = self.read_to_change().await?;
             let Decision { patch, text } = decide(&deployment).await?;
             let Some(patch) = patch else { return Ok(text) };
             let (part, guard) = (Part::Object, Guard::Version);

@@ -24,7 +24,8 @@ texts! {
         "Waiting for machinedeployment {name:?} rollout to finish: \
          {updated} out of {of} new Machines have been updated...";
     pub(super) fn waits_old(name: &str, old: i32) =
-        "Waiting for machinedeployment {name:?} rollout to finish: {old} old Machines are pending termination...";
+        "Waiting for machinedeployment {name:?} rollout to finish: {} pending termination...",
+        if old == 1 { "1 old Machine is".to_owned() } else { format!("{old} old Machines are") };
     pub(super) fn waits_available(name: &str, available: i32, updated: i32) =
         "Waiting for machinedeployment {name:?} rollout to finish: \
          {available} of {updated} updated Machines are available...";
@@ -39,6 +40,9 @@ texts! {
         "machinedeployment {name:?} is not rolled out. {message}";
     pub(super) fn refused(name: &str, message: &str) =
         "machinedeployment {name:?} is not rolled out: {message}";
+    pub(super) fn trouble(reason: &str, message: &str) = "{reason}: {message}";
+    pub(super) fn deleting(name: &str) = "machinedeployment {name:?} is being deleted";
+    pub(super) fn not_changed(name: &str) = "{}; nothing was changed", deleting(name);
     pub(super) fn deleted(name: &str) = "machinedeployment {name:?} was deleted";
     pub(super) fn timed_out(timeout: Duration, line: &str) = "timed out after {}: {line}", span(timeout);
     pub(super) fn no_history(name: &str) = "{}: no rollout history found", full_name(name);
@@ -133,8 +137,10 @@ mod tests {
             waits.clone(),
             paused_rollout(&waits, name),
             waits_old(name, 1),
+            waits_old(name, 2),
             waits_available(name, 2, 3),
             waits_controller(name, progress),
+            trouble("Failed", "Revision 2: 1 of 3 Machines updated, 3 available, 3 old; …"),
             complete(name),
             full_name(name),
             no_history(name),
@@ -165,6 +171,8 @@ mod tests {
                 "Rollout aborted: 1 new Machine failed or was not ready in time: web-a (Failed); …",
             ),
             refused(name, "spec.replicas must not be negative (got -1)"),
+            deleting(name),
+            not_changed(name),
             deleted(name),
             timed_out(Duration::from_mins(5), &waits),
             other_revision(name, 3, Some(2)),

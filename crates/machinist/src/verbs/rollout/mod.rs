@@ -34,7 +34,7 @@ use self::status::{State, Status, assess};
 use super::output::show;
 use crate::cli::Logging;
 use crate::logging;
-use crate::terminal::Printable;
+use crate::terminal::{self, Printable};
 
 /// A refusal may be about the spec before the one that is waited for. So long, the controller needs to see the new one.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
@@ -69,7 +69,9 @@ async fn status(common: &RolloutArguments, arguments: &StatusArguments) -> anyho
         if status.state == State::Failed {
             bail!(status.line);
         }
-        return Ok(super::print(&Printable::lines(&format!("{}\n", status.line)))?);
+        let lines = [Some(status.line), status.note].into_iter().flatten();
+        let lines: Vec<_> = lines.map(|line| terminal::escape(&line).into_owned()).collect();
+        return Ok(super::print(&Printable::lines(&format!("{}\n", lines.join("\n"))))?);
     }
     let mut progress = Progress::new();
     let result = wait(&target, arguments, revision, &mut progress).await;
@@ -95,7 +97,9 @@ async fn wait(
         match status.state {
             State::Failed => bail!(status.line),
             State::Complete => return Ok(progress.show(&status)?),
-            State::Refused | State::Waiting => progress.show(&status)?,
+            // It is the error, later.
+            State::Refused => {}
+            State::Waiting => progress.show(&status)?,
         }
         let Status { state, line, .. } = status;
         refused = match refused {
@@ -192,7 +196,7 @@ fn set_paused(web: &MachineDeployment, name: &str, paused: bool) -> anyhow::Resu
 /// Continues a paused rollout, or one that was aborted.
 async fn resume(common: &RolloutArguments, name: &str) -> anyhow::Result<()> {
     let target = Target::new(common, name).await?;
-    let web = target.read().await?;
+    let web = target.read_to_change().await?;
     if web.spec.paused || !status::is_aborted(&web) {
         return switch(common, name, |web| set_paused(web, name, false)).await;
     }

@@ -9,17 +9,25 @@ const WIDTH: usize = 20;
 pub(super) struct Progress {
     on_terminal: bool,
     last: Option<Printable>,
+    note: Option<String>,
     /// The cursor is behind a bar.
     is_open: bool,
 }
 
 impl Progress {
     pub(super) fn new() -> Self {
-        Self { on_terminal: terminal::stdout_is_terminal(), last: None, is_open: false }
+        Self { on_terminal: terminal::stdout_is_terminal(), last: None, note: None, is_open: false }
     }
 
     pub(super) fn show(&mut self, status: &Status) -> std::io::Result<()> {
+        let is_new = status.note.is_some() && status.note != self.note;
+        self.note.clone_from(&status.note);
         let text = drawn(status, self.on_terminal);
+        if let Some(note) = status.note.as_deref().filter(|_| is_new) {
+            crate::verbs::print(&noted(note, self.on_terminal))?;
+            // The bar was in its place.
+            self.last = self.last.take().filter(|_| !self.on_terminal);
+        }
         if self.last.as_ref() == Some(&text) {
             return Ok(());
         }
@@ -34,6 +42,14 @@ impl Progress {
         if self.is_open {
             drop(crate::verbs::print(&Printable::lines("\n")));
         }
+    }
+}
+
+fn noted(note: &str, on_terminal: bool) -> Printable {
+    if on_terminal {
+        Printable::last_in_line(note)
+    } else {
+        Printable::lines(&format!("{}\n", terminal::escape(note)))
     }
 }
 
@@ -70,8 +86,13 @@ mod tests {
 
     #[test]
     fn a_line_of_its_own_without_a_terminal_and_a_bar_on_it() {
-        let mut status =
-            Status { state: State::Waiting, line: "a\nb".to_owned(), done: 1, replicas: 2 };
+        let mut status = Status {
+            state: State::Waiting,
+            line: "a\nb".to_owned(),
+            note: None,
+            done: 1,
+            replicas: 2,
+        };
         assert_eq!(drawn(&status, false).to_string(), "a\\nb\n");
         let bar = "\r\x1b[K\x1b[?7l[##########----------] 1/2 a\\nb\x1b[?7h";
         assert_eq!(drawn(&status, true).to_string(), bar);
@@ -79,5 +100,7 @@ mod tests {
         assert_eq!(drawn(&status, true).to_string(), "\r\x1b[Ka\\nb\n");
         status.line = HOSTILE.to_owned();
         assert_harmless(&drawn(&status, false));
+        assert_harmless(&noted(HOSTILE, false));
+        assert_eq!(noted("a\nb", true).to_string(), "\r\x1b[Ka\\nb\n");
     }
 }

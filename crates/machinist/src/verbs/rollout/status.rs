@@ -3,7 +3,7 @@
 use machinist_api::names::{
     CONDITION_PROGRESSING, ERROR_INVALID_CONFIGURATION, REASON_CANARY_SOAKING,
     REASON_DEADLINE_EXCEEDED, REASON_DEPLOYMENT_PAUSED, REASON_NEW_SET_AVAILABLE,
-    REASON_NEW_SET_CREATED, REASON_ROLLOUT_ABORTED, REASON_SET_UPDATED,
+    REASON_NEW_SET_CREATED, REASON_ROLLOUT_ABORTED, REASON_SET_CHANGED, REASON_SET_UPDATED,
 };
 use machinist_controllers::kinds::MachineDeployment;
 use machinist_domain::conditions::Condition;
@@ -13,10 +13,25 @@ use super::messages;
 /// As in the controller, where the API server has set no default.
 const DEFAULT_REPLICAS: i32 = 1;
 
+/// Those of which the line says what is the case.
+const OWN_REASONS: [&str; 9] = [
+    ERROR_INVALID_CONFIGURATION,
+    REASON_CANARY_SOAKING,
+    REASON_DEADLINE_EXCEEDED,
+    REASON_DEPLOYMENT_PAUSED,
+    REASON_NEW_SET_AVAILABLE,
+    REASON_NEW_SET_CREATED,
+    REASON_ROLLOUT_ABORTED,
+    REASON_SET_CHANGED,
+    REASON_SET_UPDATED,
+];
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Status {
     pub(super) state: State,
     pub(super) line: String,
+    /// Why it waits, if that is more than the usual steps of a rollout.
+    pub(super) note: Option<String>,
     /// Of `replicas`: Machines whose replacement is finished.
     pub(super) done: i32,
     pub(super) replicas: i32,
@@ -40,7 +55,11 @@ pub(super) fn assess(deployment: &MachineDeployment, revision: Option<i64>) -> S
         State::Complete => replicas,
         _ => counts.updated.min(replicas - counts.old).min(counts.available).clamp(0, replicas),
     };
-    Status { state, line, done, replicas }
+    let note = match state {
+        State::Waiting => trouble(deployment),
+        State::Complete | State::Refused | State::Failed => None,
+    };
+    Status { state, line, note, done, replicas }
 }
 
 struct Counts {
@@ -64,14 +83,16 @@ impl Counts {
 
     fn state(&self, deployment: &MachineDeployment, revision: Option<i64>) -> (State, String) {
         let name = &*deployment.meta.key.name;
+        if deployment.meta.deleting {
+            return (State::Failed, messages::deleting(name));
+        }
         let running = deployment.revision.as_deref().and_then(|text| text.parse().ok());
         if let Some(wanted) = revision
             && running != Some(wanted)
         {
             return (State::Failed, messages::other_revision(name, wanted, running));
         }
-        let progressing = deployment.status.conditions.iter();
-        let progressing = progressing.clone().find(|one| one.kind == CONDITION_PROGRESSING);
+        let progressing = progressing(deployment);
         let reason = progressing.and_then(|one| one.reason.as_deref()).unwrap_or_default();
         let message = || progressing.map(message).unwrap_or_default();
         if reason == ERROR_INVALID_CONFIGURATION {
@@ -80,7 +101,7 @@ impl Counts {
         if deployment.status.observed_generation.is_none_or(|seen| seen < deployment.generation) {
             return (State::Waiting, messages::NOT_OBSERVED.to_owned());
         }
-        if reason == REASON_ROLLOUT_ABORTED {
+        if [REASON_ROLLOUT_ABORTED, REASON_SET_CHANGED].contains(&reason) {
             return (State::Failed, messages::aborted(name, message()));
         }
         let Self { replicas, updated, available, old } = *self;
@@ -108,12 +129,22 @@ impl Counts {
     }
 }
 
+/// The reason that the controller has taken over from the MachineSet, and its message.
+fn trouble(deployment: &MachineDeployment) -> Option<String> {
+    let seen = deployment.status.observed_generation?;
+    let condition = progressing(deployment).filter(|_| seen >= deployment.generation)?;
+    let reason = condition.reason.as_deref().filter(|reason| !OWN_REASONS.contains(reason))?;
+    Some(messages::trouble(reason, message(condition)))
+}
+
+fn progressing(deployment: &MachineDeployment) -> Option<&Condition> {
+    deployment.status.conditions.iter().find(|one| one.kind == CONDITION_PROGRESSING)
+}
+
 /// Whether the rollout is stopped because of new Machines that failed.
 pub(super) fn is_aborted(deployment: &MachineDeployment) -> bool {
-    let mut conditions = deployment.status.conditions.iter();
-    conditions.any(|one| {
-        one.kind == CONDITION_PROGRESSING && one.reason.as_deref() == Some(REASON_ROLLOUT_ABORTED)
-    })
+    let reason = progressing(deployment).and_then(|one| one.reason.as_deref());
+    reason == Some(REASON_ROLLOUT_ABORTED)
 }
 
 fn message(condition: &Condition) -> &str {
@@ -169,11 +200,18 @@ mod tests {
             ("canaries", status([4, 1, 4], REASON_CANARY_SOAKING), None),
             ("aborted", status([4, 1, 3], REASON_ROLLOUT_ABORTED), None),
             ("aborted, all counts complete", status([3, 3, 3], REASON_ROLLOUT_ABORTED), None),
+            ("failed Machines", status([4, 1, 3], "Failed"), None),
+            ("set changed", status([3, 3, 3], REASON_SET_CHANGED), None),
             ("refused", status([4, 1, 3], ERROR_INVALID_CONFIGURATION), None),
         ] {
-            let Status { state, line, done, replicas } = assess(&web(&status), revision);
+            let Status { state, line, note, done, replicas } = assess(&web(&status), revision);
             text.extend([format!("{what}: {state:?}, {done}/{replicas}\n  {line}\n")]);
+            text.extend(note.map(|note| format!("  {note}\n")));
         }
+        let mut going = web(&status([3, 3, 3], "NewMachineSetAvailable"));
+        going.meta.deleting = true;
+        let Status { state, line, .. } = assess(&going, None);
+        text.extend([format!("being deleted: {state:?}\n  {line}\n")]);
         insta::assert_snapshot!("lines", text);
     }
 

@@ -40,6 +40,11 @@ fn only_an_absent_or_another_deployment_was_deleted() {
 
 /// A server that knows no object, and the first line of each request.
 async fn empty_server() -> (String, Arc<Mutex<Vec<String>>>) {
+    server("404 Not Found", json!({"kind": "Status", "code": 404, "reason": "NotFound"})).await
+}
+
+/// A server with one answer, and the first line of each request.
+async fn server(status: &'static str, answer: Value) -> (String, Arc<Mutex<Vec<String>>>) {
     let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", server.local_addr().unwrap());
     let requests: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -50,9 +55,9 @@ async fn empty_server() -> (String, Arc<Mutex<Vec<String>>>) {
             let length = connection.read(&mut request).await.unwrap_or(0);
             let text = String::from_utf8_lossy(&request[..length]).into_owned();
             seen.lock().unwrap().extend(text.lines().next().map(str::to_owned));
-            let body = json!({"kind": "Status", "code": 404, "reason": "NotFound"}).to_string();
+            let body = answer.to_string();
             let head =
-                "HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\nconnection: close";
+                format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close");
             let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
             connection.write_all(answer.as_bytes()).await.ok();
         }
@@ -87,6 +92,38 @@ async fn a_single_change_only_reads_the_deployment() {
     let read =
         "GET /apis/machine.openshift.io/v1beta1/namespaces/ns/machinedeployments/web HTTP/1.1";
     assert_eq!(*requests.lock().unwrap(), [read]);
+}
+
+#[tokio::test]
+async fn a_deployment_that_is_being_deleted_is_not_changed() {
+    let web = json!({
+        "apiVersion": "machine.openshift.io/v1beta1", "kind": "MachineDeployment",
+        "metadata": {
+            "name": "web", "namespace": "ns", "uid": "1", "resourceVersion": "1",
+            "deletionTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "spec": {"selector": {}, "template": {}},
+    });
+    let (server, requests) = server("200 OK", web).await;
+    let file = kubeconfig(&server);
+    let deployment = || Deployment { name: "web".to_owned() };
+    let undo = UndoArguments { deployment: deployment(), to_revision: 0, dry_run: DryRun::None };
+    for command in [
+        RolloutCommand::Pause(deployment()),
+        RolloutCommand::Resume(deployment()),
+        RolloutCommand::Restart(deployment()),
+        RolloutCommand::Undo(undo),
+    ] {
+        let arguments = RolloutArguments {
+            command,
+            kubeconfig: Some(file.path().to_string_lossy().into_owned()),
+            context: None,
+            namespace: Some("ns".to_owned()),
+        };
+        let error = run(&arguments).await.unwrap_err().to_string();
+        assert_eq!(error, messages::not_changed("web"));
+    }
+    assert!(requests.lock().unwrap().iter().all(|request| request.starts_with("GET ")));
 }
 
 #[tokio::test]

@@ -101,6 +101,7 @@ async fn a_context_is_one_of_the_kubeconfig() {
     assert_eq!(machine.in_context("b").await, "https://k:6443/ second target=same");
     let unknown = machine.in_context("d").await;
     assert!(unknown.starts_with("error: $KUBECONFIG"), "{unknown}");
+    assert!(unknown.ends_with(" has no context \"d\""), "{unknown}");
 }
 
 #[tokio::test]
@@ -114,6 +115,7 @@ async fn one_file_is_used_as_it_is_and_errors_name_its_flag() {
     assert!(found.ends_with(":6443/ from-file target=same") && !found.contains("other"), "{found}");
     let missing = machine.resolve_flags(with("/does/not/exist".to_owned())).await;
     assert!(missing.starts_with("error: --kubeconfig: cannot use /does/not/exist"), "{missing}");
+    assert_eq!(missing.matches("/does/not/exist").count(), 1, "{missing}");
 }
 
 #[tokio::test]

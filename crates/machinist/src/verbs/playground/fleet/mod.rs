@@ -62,17 +62,18 @@ impl Fleet {
     pub(super) async fn table(&self, with_ages: bool) -> anyhow::Result<String> {
         let machines = self.machines.list(&ListParams::default()).await?.items;
         let table = view::table(&machines, jiff::Timestamp::now(), with_ages);
-        let deployment = view::deployment(&self.deployments.get(NAME).await?);
-        Ok(format!("{deployment}\n\n{table}\n\n{}", messages::instances(self.cloud.sim.live())))
+        let deployments = self.deployments.list(&ListParams::default()).await?.items;
+        let deployments = view::deployments(&deployments);
+        Ok(format!("{deployments}\n\n{table}\n\n{}", messages::instances(self.cloud.sim.live())))
     }
 
     /// The same for the live view.
     pub(super) async fn state(&self) -> anyhow::Result<FleetState> {
-        let deployment = self.deployments.get(NAME).await?;
+        let deployments = self.deployments.list(&ListParams::default()).await?.items;
         let machines = self.machines.list(&ListParams::default()).await?.items;
         Ok(FleetState {
-            deployment: view::deployment_row(&deployment),
-            progress: view::progress(&deployment),
+            deployments: deployments.iter().map(view::deployment_row).collect(),
+            progress: view::progress(&deployments),
             machines: machines.iter().map(view::machine_row).collect(),
             instances: self.cloud.sim.live(),
         })

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use machinist_api::machine::Machine;
 use machinist_api::machine_deployment::MachineDeployment;
-use machinist_api::names::CONDITION_PROGRESSING;
+use machinist_api::names::{CONDITION_PROGRESSING, REASON_NEW_SET_AVAILABLE};
 
 use crate::verbs::playground::screen::state::{Health, MachineRow};
 use crate::verbs::playground::view::{self, cut};
@@ -21,9 +21,9 @@ fn phase(machine: &Machine) -> &str {
     machine.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
 }
 
-pub(super) fn deployment(deployment: &MachineDeployment) -> String {
+pub(super) fn deployments(deployments: &[MachineDeployment]) -> String {
     let headings = ["MACHINEDEPLOYMENT", "DESIRED", "READY", "UP-TO-DATE", "AVAILABLE", "REASON"];
-    view::table(&headings, vec![deployment_row(deployment)])
+    view::table(&headings, deployments.iter().map(deployment_row).collect())
 }
 
 pub(super) fn deployment_row(deployment: &MachineDeployment) -> Vec<String> {
@@ -41,12 +41,22 @@ pub(super) fn deployment_row(deployment: &MachineDeployment) -> Vec<String> {
     ]
 }
 
-/// Whether `Progressing` is False, and its message.
-pub(super) fn progress(deployment: &MachineDeployment) -> (bool, String) {
-    let conditions = deployment.status.iter().flat_map(|status| &status.conditions).flatten();
-    let progressing = conditions.clone().find(|one| one.kind == CONDITION_PROGRESSING);
-    progressing.map_or_else(Default::default, |one| {
-        (one.status == "False", one.message.clone().unwrap_or_default())
+/// Whether `Progressing` of the first deployment that is not complete is False, and its message; with its name if there
+/// are several.
+pub(super) fn progress(deployments: &[MachineDeployment]) -> (bool, String) {
+    let all = deployments.iter().filter_map(|deployment| {
+        let conditions = deployment.status.iter().flat_map(|status| &status.conditions).flatten();
+        let mut progressing = conditions.filter(|one| one.kind == CONDITION_PROGRESSING);
+        Some((deployment, progressing.next()?))
+    });
+    let all: Vec<_> = all.collect();
+    let is_complete = |reason: Option<&str>| reason == Some(REASON_NEW_SET_AVAILABLE);
+    let mut others = all.iter().filter(|(_, one)| !is_complete(one.reason.as_deref()));
+    others.next().or(all.first()).map_or_else(Default::default, |(deployment, one)| {
+        let message = one.message.as_deref().unwrap_or_default();
+        let several = deployments.len() > 1;
+        let name = if several { format!("{}: ", deployment.name_any()) } else { String::new() };
+        (one.status == "False", format!("{name}{message}"))
     })
 }
 
@@ -147,9 +157,30 @@ mod tests {
             ]},
         }))
         .unwrap();
-        let table = super::deployment(&deployment);
+        let table = deployments(std::slice::from_ref(&deployment));
         let row: Vec<_> = table.lines().skip(1).flat_map(str::split_whitespace).collect();
         assert_eq!(row, ["fleet", "3", "4", "1", "2", "MachineSetUpdated"], "{table}");
+    }
+
+    #[test]
+    fn the_progress_is_that_of_a_deployment_that_is_not_complete() {
+        let deployment = |name: &str, status: &str, reason: &str| -> MachineDeployment {
+            serde_json::from_value(json!({
+                "apiVersion": "machine.openshift.io/v1beta1", "kind": "MachineDeployment",
+                "metadata": {"name": name},
+                "spec": {},
+                "status": {"conditions": [
+                    {"type": "Progressing", "status": status, "reason": reason, "message": "M",
+                     "lastTransitionTime": "2026-01-01T00:00:00Z"},
+                ]},
+            }))
+            .unwrap()
+        };
+        let complete = deployment("a", "True", "NewMachineSetAvailable");
+        let refused = deployment("b", "False", "InvalidConfiguration");
+        assert_eq!(progress(&[]), (false, String::new()));
+        assert_eq!(progress(std::slice::from_ref(&complete)), (false, "M".to_owned()));
+        assert_eq!(progress(&[complete, refused]), (true, "b: M".to_owned()));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Draws the state in a terminal of this size. Pure. The last line is always how to reach the cluster; what does not
-//! fit is left out from the least important on: commands, MachineSets, healthy Machines.
+//! fit is left out from the least important on: commands, empty MachineSets of MachineDeployments, MachineSets, healthy
+//! Machines.
 
 use std::collections::BTreeMap;
 
@@ -27,13 +28,23 @@ pub(super) fn render(state: &State, now: Timestamp, [rows, columns]: [usize; 2])
     let room = rows.saturating_sub(top.len() + bottom.len());
 
     let machines = sorted(&state.fleet.machines);
-    let sets_height = state.sets.len() + HEAD;
-    let with_sets = room >= sets_height + HEAD + machines.len().min(FIRST_MACHINES);
+    let first_machines = HEAD + machines.len().min(FIRST_MACHINES);
+    let mut sets: Vec<_> = state.sets.iter().collect();
+    if room < sets.len() + HEAD + first_machines {
+        sets.retain(|one| !one.is_unused);
+    }
+    let sets_height = sets.len() + HEAD;
+    let with_sets = room >= sets_height + first_machines;
     let for_machines = if with_sets { room - sets_height } else { room };
     let mut middle = machine_lines(&machines, now, columns, for_machines);
     if with_sets {
-        middle.extend(set_lines(&state.sets));
+        middle.extend(set_lines(sets));
     }
+    let free = room.saturating_sub(middle.len());
+    if free > 0 && top.pop().is_some() {
+        top.extend(progress_lines(&state.fleet.progress, columns, free + 1));
+    }
+    let room = rows.saturating_sub(top.len() + bottom.len());
     if middle.len() + state.commands.len() < room {
         middle.push(Line::new());
         middle.extend(state.commands.iter().map(|one| vec![Span::new(Style::Dim, one)]));
@@ -46,16 +57,32 @@ pub(super) fn render(state: &State, now: Timestamp, [rows, columns]: [usize; 2])
 }
 
 fn top(state: &State) -> Vec<Line> {
-    let FleetState { deployment, progress: (failed, message), .. } = &state.fleet;
+    let FleetState { deployments, progress, .. } = &state.fleet;
     let mut lines = vec![vec![Span::new(Style::Bold, messages::TITLE)], Line::new()];
     let headings = ["MACHINEDEPLOYMENT", "DESIRED", "READY", "UP-TO-DATE", "AVAILABLE", "REASON"];
     let plain = |cell: &String| Span::new(Style::Plain, cell);
-    let rows =
-        if deployment.is_empty() { vec![] } else { vec![deployment.iter().map(plain).collect()] };
-    lines.extend(table(&headings, rows));
-    let style = if *failed { Style::Bad } else { Style::Dim };
-    lines.push(vec![Span::new(style, message)]);
+    let rows = deployments.iter().map(|row| row.iter().map(plain).collect());
+    lines.extend(table(&headings, rows.collect()));
+    lines.extend(progress_lines(progress, usize::MAX, 1));
     lines
+}
+
+/// At least one and at most `most` lines. The last one has the rest, if that is too long.
+fn progress_lines((failed, message): &(bool, String), columns: usize, most: usize) -> Vec<Line> {
+    let mut lines = vec![String::new()];
+    for word in message.split(' ') {
+        let is_last = lines.len() >= most;
+        let line = lines.pop().unwrap_or_default();
+        if line.is_empty() {
+            lines.push(word.to_owned());
+        } else if is_last || line.chars().count() + 1 + word.chars().count() <= columns {
+            lines.push(format!("{line} {word}"));
+        } else {
+            lines.extend([line, word.to_owned()]);
+        }
+    }
+    let style = if *failed { Style::Bad } else { Style::Dim };
+    lines.iter().map(|line| vec![Span::new(style, line)]).collect()
 }
 
 fn bottom(state: &State) -> Vec<Line> {
@@ -130,10 +157,9 @@ fn machine_row(one: &MachineRow, now: Timestamp, wide: bool) -> Line {
 }
 
 /// Those with a warning first.
-fn set_lines(sets: &[Row]) -> Vec<Line> {
+fn set_lines(mut sorted: Vec<&Row>) -> Vec<Line> {
     let headings =
         ["MACHINESET", "INSTANCE TYPE", "VCPU", "MEMORYMB", "GPU", "LABELS, OR LAST EVENT"];
-    let mut sorted: Vec<_> = sets.iter().collect();
     sorted.sort_by_key(|one| !one.is_warning);
     let rows = sorted.into_iter().map(|one| {
         let style = if one.is_warning { Style::Bad } else { Style::Plain };

@@ -15,12 +15,12 @@ pub(crate) struct State {
     pub(crate) trouble: Option<String>,
 }
 
-/// The MachineDeployment, its Machines and their instances.
+/// The MachineDeployments, all Machines and their instances.
 #[derive(Debug, Default)]
 pub(crate) struct FleetState {
-    /// Name, counts and reason, as kubectl shows them.
-    pub(crate) deployment: Vec<String>,
-    /// The condition `Progressing`: whether it is False, and its message.
+    /// Name, counts and reason of each, as kubectl shows them.
+    pub(crate) deployments: Vec<Vec<String>>,
+    /// The condition `Progressing` of one that is not complete: whether it is False, and its message.
     pub(crate) progress: (bool, String),
     pub(crate) machines: Vec<MachineRow>,
     pub(crate) instances: usize,

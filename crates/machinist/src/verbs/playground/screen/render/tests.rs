@@ -43,7 +43,7 @@ fn state(machines: usize) -> State {
                    waiting for 1 new Machine to become available";
     State {
         fleet: FleetState {
-            deployment: row,
+            deployments: vec![row],
             progress: (false, message.to_owned()),
             machines: (0..machines).map(|number| machine(number, health(number))).collect(),
             instances: machines,
@@ -82,6 +82,21 @@ fn a_large_terminal() {
 #[test]
 fn many_machines_leave_out_the_healthy_ones() {
     insta::assert_snapshot!("many", drawn(&state(50), 24, 80));
+}
+
+#[test]
+fn empty_sets_of_deployments_are_hidden_first() {
+    let mut state = state(5);
+    for _ in 0..9 {
+        let mut old = Row::of(&samples::machine_sets().unwrap()[0], &[]);
+        old.name = "fleet-old".to_owned();
+        old.is_unused = true;
+        state.sets.push(old);
+    }
+    let shown = |rows, name: &str| drawn(&state, rows, 80).matches(name).count();
+    assert_eq!(shown(40, "fleet-old"), 9);
+    assert_eq!(shown(24, "fleet-old"), 0);
+    assert_eq!(shown(24, "half-written"), 1, "the others are shown");
 }
 
 #[test]
