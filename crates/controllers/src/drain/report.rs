@@ -181,7 +181,10 @@ fn events(view: &View, step: Step, message: &str) -> Vec<EventNote> {
         return Vec::new();
     }
     let mut events = Vec::new();
+    // Until its volumes could be read, nothing is known to be in the way.
+    let is_unread = step == Step::WaitingForVolumes && view.volumes.present().is_none();
     if step.moves_pods()
+        && !is_unread
         && !before.is_some_and(|before| before.moves_pods() || before == Step::CannotRead)
     {
         let draining = messages::draining(node_name(view));

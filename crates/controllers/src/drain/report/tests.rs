@@ -164,6 +164,16 @@ fn reports_nothing_while_something_is_unread() {
 }
 
 #[test]
+fn a_drain_without_pods_does_not_proceed_while_its_volumes_cannot_be_read() {
+    let unread = with(view(Vec::new()), |view| view.volumes = Observed::Unknown(failure()));
+    let (step, _, events) = reported(&unread, &Outcome::default());
+    assert_eq!((step, events), (Step::WaitingForVolumes, Vec::new()));
+    let waiting = with(unread, |view| view.volumes = Observed::Present(vec!["pv-1".into()]));
+    let (step, _, events) = reported(&waiting, &Outcome::default());
+    assert_eq!((step, events), (Step::WaitingForVolumes, vec!["DrainProceeds"]));
+}
+
+#[test]
 fn names_the_hooks() {
     let hooked = with(view(Vec::new()), |view| {
         view.subject.hooks = [Hook { name: "quorum".into(), owner: "etcd".into() }].into();
