@@ -39,7 +39,10 @@ pub(super) fn report(
     };
     let facts = Facts::after(view, plan, outcome, now);
     let patch = status::patch(view, &facts, now);
-    let preserved = patch.as_ref().and_then(|_| preserved::event(view, &facts, now));
+    let preserved = match (plan, outcome) {
+        (Plan::EndPreservation, Outcome::Done) => preserved::event_of_end(view),
+        _ => patch.as_ref().and_then(|_| preserved::event(view, &facts, now)),
+    };
     let status = match outcome {
         // Written by `act`, with the launch.
         Outcome::Prepared(_) => None,

@@ -10,12 +10,13 @@ use super::super::messages;
 use super::super::preservation::Standing;
 use super::super::snapshot::View;
 use super::facts::Facts;
-use crate::preservation::Request;
+use crate::preservation::{Request, until};
 
 const REQUESTED: &str = "Requested";
 const MACHINE_FAILED: &str = "MachineFailed";
 const EXPIRED: &str = "Expired";
 const INVALID_VALUE: &str = "InvalidValue";
+const ACTION: &str = "Preserve";
 
 /// `None`: there is none.
 pub(super) fn condition(view: &View, facts: &Facts, now: Timestamp) -> Option<Condition> {
@@ -60,18 +61,37 @@ pub(super) fn event(view: &View, facts: &Facts, now: Timestamp) -> Option<EventN
     if facts.is_elsewhere() || view.machine.meta.deleting {
         return None;
     }
-    let before = view.machine.condition(CONDITION_PRESERVED).is_some_and(Condition::is_true);
-    let begins = |text| Some(EventNote::normal(EventReason::Preserved, "Preserve", text));
-    let ended = |text| Some(EventNote::normal(EventReason::PreservationEnded, "Preserve", text));
+    let stored = view.machine.condition(CONDITION_PRESERVED);
+    let before = stored.is_some_and(Condition::is_true);
+    let begins = |text| Some(EventNote::normal(EventReason::Preserved, ACTION, text));
     match view.preservation(now) {
         Standing::Kept { until, failed: false } if !before => begins(messages::preserved(until)),
         Standing::Kept { until, failed: true } if !before => {
             begins(messages::preserved_failed(until))
         }
-        Standing::Expired(at) if before => ended(messages::preservation_expired(at)),
-        Standing::Off if before => ended(messages::PRESERVATION_ENDED.to_owned()),
+        Standing::Expired(at) if !stored.is_some_and(is_expired) => {
+            Some(ended(messages::preservation_expired(at)))
+        }
+        Standing::Off if before => Some(ended(messages::PRESERVATION_ENDED.to_owned())),
         _ => None,
     }
+}
+
+/// An Event when the stored end was removed and no stored condition shows a later reconcile that there was one: it was
+/// withdrawn before the condition was written, or that write met a conflict.
+pub(super) fn event_of_end(view: &View) -> Option<EventNote> {
+    let stored = view.machine.condition(CONDITION_PRESERVED);
+    let is_known = stored.is_some_and(|stored| stored.is_true() || is_expired(stored));
+    let was_kept = until(&view.machine).is_some();
+    (was_kept && !is_known).then(|| ended(messages::PRESERVATION_ENDED.to_owned()))
+}
+
+fn ended(text: String) -> EventNote {
+    EventNote::normal(EventReason::PreservationEnded, ACTION, text)
+}
+
+fn is_expired(stored: &Condition) -> bool {
+    stored.reason.as_deref() == Some(EXPIRED)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use machinist_testbed::faults::{ApiRequest, Effect, Match, Rule, Verb};
 use machinist_testbed::world::reading::{condition, condition_of, message, node_of, phase};
 use serde_json::{Value, json};
 
-use crate::fleet::fixture::{Fleet, SET};
+use crate::fleet::fixture::{Fleet, PATIENCE, SET};
 use crate::fleet::idle::stays_idle;
 
 const PRESERVE: &str = "machinist.dev/preserve";
@@ -57,21 +57,45 @@ async fn a_request_that_is_withdrawn_leaves_nothing() -> Result<()> {
     let machines = fleet.until_settled(1).await?;
     let (name, node) = (machines[0].name_any(), node_of(&machines[0]));
     fleet.patch_machine(&name, annotation(PRESERVE, &json!("now"))).await?;
+    let kept = |one: &DynamicObject| condition(one, "Preserved") == "True/Requested";
+    fleet.until_machine(&name, "it is kept", kept).await?;
     held(&fleet, node, true).await?;
-    fleet.patch_machine(&name, annotation(PRESERVE, &Value::Null)).await?;
-    held(&fleet, node, false).await?;
-    let ended = |one: &kube::api::DynamicObject| {
+    withdraw(&fleet, &name, node).await?;
+    fleet.until_event(&name, "Preserved").await?;
+    fleet.until_event(&name, "PreservationEnded").await?;
+    process.kill().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_is_reported_although_the_beginning_could_not_be() -> Result<()> {
+    let fleet = Fleet::new("unreported", crate::definitions::Served::Ours).await?;
+    let process = fleet.run()?;
+    fleet.create_workers(1, json!({})).await?;
+    let machines = fleet.until_settled(1).await?;
+    let (name, node) = (machines[0].name_any(), node_of(&machines[0]));
+    let reports = |request: &ApiRequest| {
+        let body = request.json().unwrap_or_default();
+        let mut conditions = body["status"]["conditions"].as_array().into_iter().flatten();
+        conditions.any(|one| one["type"] == "Preserved")
+    };
+    let reports = Match::any().verbs([Verb::Patch]).resource("machines").that(reports);
+    let conflict = fleet.proxy.add_rule(Rule::new(reports, Effect::answer(409)));
+    fleet.patch_machine(&name, annotation(PRESERVE, &json!("now"))).await?;
+    conflict.hit(1, PATIENCE).await?;
+    withdraw(&fleet, &name, node).await?;
+    fleet.until_event(&name, "PreservationEnded").await?;
+    process.kill().await
+}
+
+/// Until nothing of the preservation is left.
+async fn withdraw(fleet: &Fleet, name: &str, node: &str) -> Result<()> {
+    fleet.patch_machine(name, annotation(PRESERVE, &Value::Null)).await?;
+    held(fleet, node, false).await?;
+    let ended = |one: &DynamicObject| {
         condition_of(one, "Preserved").is_null() && !one.annotations().contains_key(UNTIL)
     };
-    fleet.until_machine(&name, "it is not kept", ended).await?;
-    let reasons = fleet.event_reasons(&name).await?;
-    for reason in ["Preserved", "PreservationEnded"] {
-        fleet
-            .until_event(&name, reason)
-            .await
-            .map_err(|error| error.context(format!("{reasons:?}")))?;
-    }
-    process.kill().await
+    fleet.until_machine(name, "it is not kept", ended).await?;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

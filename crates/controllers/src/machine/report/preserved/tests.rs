@@ -102,6 +102,34 @@ fn reports_that_it_ended_once() {
     assert_eq!(report.events[0].reason.as_str(), "PreservationEnded");
 }
 
+/// The condition of the beginning may never have been written.
+#[test]
+fn every_end_is_an_event_once_whatever_was_stored_before() {
+    let kept = stored("True", "Requested", "");
+    let expired = stored("False", "Expired", "");
+    let invalid = stored("False", "InvalidValue", "");
+    let removed = |until: &str, condition: Option<&Value>| {
+        let withdrawn = failed(&annotations("false", Some(until)), condition);
+        let snapshot = snapshot(view_of(&withdrawn));
+        let plan = decide(&snapshot, now());
+        assert_eq!(plan, Plan::EndPreservation);
+        let ended = report(&snapshot, &plan, &Outcome::Done, now()).events.len();
+        let refused = Outcome::Failed(failure(Category::Conflict));
+        assert_eq!(report(&snapshot, &plan, &refused, now()).events, []);
+        // The next reconcile sees the same condition.
+        let after = reported(&failed(&annotations("false", None), condition)).events.len();
+        (ended, after)
+    };
+    for until in [LATER, OVER] {
+        assert_eq!(removed(until, None), (1, 0));
+        assert_eq!(removed(until, Some(&invalid)), (1, 0));
+        assert_eq!(removed(until, Some(&kept)), (0, 1));
+        assert_eq!(removed(until, Some(&expired)), (0, 0), "it was over");
+    }
+    assert_eq!(removed("soon", None), (0, 0), "it never began");
+    assert_eq!(outcome("now", Some(OVER), None).1, ["PreservationEnded"]);
+}
+
 #[test]
 fn reports_a_value_that_is_not_known() {
     let (text, events, _) = outcome("yes", None, None);
