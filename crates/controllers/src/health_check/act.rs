@@ -7,7 +7,7 @@ use machinist_domain::meta::Meta;
 use machinist_domain::retry::Classified as _;
 use machinist_domain::safety::ObjectRef;
 use machinist_runtime::cache::store::Entry;
-use machinist_runtime::writer::Writer;
+use machinist_runtime::writer::{WriteError, Writer};
 
 use super::HealthCheckController;
 use super::health;
@@ -69,10 +69,22 @@ async fn remediate(
             Ok(None) => return None,
             Ok(Some(())) => Fate::Deleted,
             Err(error) if error.conflict() => Fate::Outdated,
+            Err(error) if was_executed(controller, meta, &error).await => Fate::Deleted,
             Err(error) => Fate::Failed(error.failure()),
         },
     };
     Some((meta.clone(), fate))
+}
+
+/// Whether a deletion that was not answered was executed. No later reconcile would report it.
+async fn was_executed(controller: &HealthCheckController, meta: &Meta, error: &WriteError) -> bool {
+    error.leaves_uncertain()
+        && match controller.machines.get_certain(&meta.key).await {
+            Ok(found) => {
+                found.is_none_or(|entry| entry.meta().deleting || entry.meta().uid != meta.uid)
+            }
+            Err(_) => false,
+        }
 }
 
 /// Whether the Machine is still unhealthy.

@@ -36,6 +36,7 @@ on_both_definitions! {
     an_unparsable_limit_is_a_condition_and_an_event,
     a_machine_of_two_health_checks_is_remediated_once,
     a_node_that_recovered_unseen_is_spared,
+    a_deletion_whose_answer_is_lost_is_reported,
 }
 
 pub(crate) async fn start(test: &str, served: Served) -> Result<Fixture> {
@@ -361,5 +362,21 @@ async fn a_kubelet_whose_clock_is_ahead_is_remediated_after_the_timeout() -> Res
     world.report("m-0", "Sick", "True", LONG * -24).await?;
     let process = world.run()?;
     assert_eq!(world.until_left(1).await?, ["m-1"]);
+    process.kill().await
+}
+
+async fn a_deletion_whose_answer_is_lost_is_reported(world: Fixture) -> Result<()> {
+    world.create_fleet(2).await?;
+    let deletion = Match::any().verbs([Verb::Delete]).resource("machines");
+    let lost = world.proxy.add_rule(Rule::new(deletion, Effect::LoseAnswer).times(1));
+    let process = world.run()?;
+    world.create_check(CHECK, json!({}), json!({})).await?;
+    world.report("m-0", "Ready", "False", LONG).await?;
+    lost.hit(1, PATIENCE).await?;
+    assert_eq!(world.until_left(1).await?, ["m-1"]);
+    let note = world.until_event("m-0", "MachineDeleted").await?;
+    assert_eq!(world.until_event(CHECK, "MachineDeleted").await?, note);
+    let success = "mapi_machinehealthcheck_remediation_success_total";
+    assert_eq!(process.count(success, &[CHECK, &world.namespace]), 1);
     process.kill().await
 }
