@@ -16,9 +16,10 @@ pub enum Fault {
     Error500,
     /// Not carried out and never answered.
     Timeout,
-    /// The connection is closed; the write lands after the subject has written something else.
+    /// The connection is closed; the write lands after the subject has written something else, or after two seconds.
     LandLate,
-    /// The subject dies; the write lands after its successor has written something.
+    /// The subject dies; the write lands after the first write of its successor, or, if that writes nothing, two
+    /// seconds after its first request.
     DieAndLandLate,
     /// As `LoseAnswer`, and what the subject reads next fails, lists and starts of watches included.
     FailReads,

@@ -27,7 +27,7 @@ impl<C: Scenario> Lens<C> {
         reads && self.is_ours(request) && request.resource != "leases"
     }
 
-    fn is_ours(&self, request: &ApiRequest) -> bool {
+    pub(super) fn is_ours(&self, request: &ApiRequest) -> bool {
         // The SDK of a cloud introduces itself by its own name; no other client goes through the proxy to it.
         request.is_query_call() || request.user_agent.starts_with(&self.user_agents)
     }

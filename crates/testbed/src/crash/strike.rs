@@ -4,15 +4,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use super::{CrashPoint, Fault, Scenario, Subject, lens::Lens, supervisor::Supervisor};
 use crate::World;
-use crate::faults::{Effect, Gate, Match, Rule, RuleHandle};
+use crate::faults::{Effect, Gate, LogEntry, Match, RequestLog, Rule, RuleHandle};
 use crate::poll;
 
-/// A late write lands at the latest after this time, even if the subject writes nothing.
+/// A late write lands at the latest after this time, even if the subject writes nothing. That of a dead subject: this
+/// long after the first request of its successor.
 const LATEST: Duration = Duration::from_secs(2);
+
+/// How long a successor may take until its first request; on a busy machine it starts slowly.
+const START: Duration = Duration::from_secs(20);
 
 /// How many reads fail, and how.
 const fn failing_reads() -> [(u32, Effect); 3] {
@@ -70,7 +74,12 @@ impl Armed {
         lens: &Lens<C>,
         supervisor: &Supervisor<'_, S>,
     ) -> Result<()> {
-        let meanwhile = scenario.meanwhile(world);
+        let log = world.proxy.log();
+        let mut since = Duration::ZERO;
+        let meanwhile = async {
+            since = log.now();
+            scenario.meanwhile(world).await
+        };
         if self.fault.is_deadly() {
             self.gate.reached().await;
             supervisor.restart(meanwhile).await?;
@@ -83,21 +92,33 @@ impl Armed {
             world.proxy.cut_connections();
         }
         if self.fault.lands_late() {
-            self.land(world, lens).await;
+            self.land(&log, since, lens).await;
         }
         Ok(())
     }
 
-    async fn land<C: Scenario>(&self, world: &World, lens: &Lens<C>) {
-        let log = world.proxy.log();
-        let since = log.now();
-        let written = || async {
-            let entries = log.entries();
-            let mut later = entries.iter().filter(|entry| entry.at > since && entry.took.is_some());
-            anyhow::ensure!(later.any(|entry| lens.counts(&entry.request)), "it wrote nothing");
+    /// Lets the write land after the first write that came in after `since` and has ended.
+    async fn land<C: Scenario>(&self, log: &RequestLog, since: Duration, lens: &Lens<C>) {
+        let any = |wanted: fn(&Lens<C>, &LogEntry) -> bool| {
+            log.entries().iter().any(|entry| entry.at > since && wanted(lens, entry))
+        };
+        let awake = async || {
+            ensure!(any(|lens, entry| lens.is_ours(&entry.request)), "it has not asked anything");
             Ok(())
         };
-        if let Err(error) = poll::eventually(LATEST, "the next write", written).await {
+        let written = async || {
+            let ended = |lens: &Lens<C>, entry: &LogEntry| {
+                entry.took.is_some() && lens.counts(&entry.request)
+            };
+            ensure!(any(ended), "it wrote nothing");
+            Ok(())
+        };
+        let mut waited = Ok(());
+        if self.fault.is_deadly() {
+            waited = poll::eventually(START, "the first request of the successor", awake).await;
+        }
+        let waited = waited.and(poll::eventually(LATEST, "the next write", written).await);
+        if let Err(error) = waited {
             tracing::debug!(%error, "the write lands now");
         }
         self.gate.open();
