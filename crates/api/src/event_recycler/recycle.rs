@@ -43,6 +43,11 @@ pub struct Recycle {
     #[serde(deserialize_with = "time")]
     #[schemars(schema_with = "schema::time")]
     pub step_since: Timestamp,
+    /// Until when calls were made that would do harm if AWS executed them after the end of the recycle. The tag stays
+    /// on the group until that cannot happen any more.
+    #[serde(default, deserialize_with = "maybe_time")]
+    #[schemars(schema_with = "schema::time")]
+    pub called_until: Option<Timestamp>,
     /// How many events led to it.
     #[serde(default)]
     pub events: i64,
@@ -72,7 +77,7 @@ crate::named_enum! {
         Refilling,
         /// Failed; changes are reverted.
         Releasing,
-        /// The tag is removed from the group.
+        /// The tag is removed from the group, once no call can be executed late any more.
         Unmarking,
         /// Finished.
         Succeeded,

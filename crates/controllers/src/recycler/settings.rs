@@ -111,7 +111,11 @@ pub(super) fn for_recycles(
     spec: Option<&EventRecyclerSpec>,
     timings: &RecyclerTimings,
 ) -> recycling::Settings {
-    let defaults = recycling::Settings { settle: timings.settle, ..recycling::Settings::default() };
+    let defaults = recycling::Settings {
+        settle: timings.settle,
+        late_call: timings.late_call,
+        ..recycling::Settings::default()
+    };
     let Some(spec) = spec else { return defaults };
     let read =
         |text: &Option<String>, default| duration("", text.as_deref(), default).unwrap_or(default);

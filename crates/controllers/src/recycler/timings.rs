@@ -16,6 +16,8 @@ pub struct RecyclerTimings {
     pub incomplete_list: Duration,
     /// The shortest time between a change of a group and the next request about it.
     pub settle: Duration,
+    /// How long the cloud may still execute a call whose sender has given up or died.
+    pub late_call: Duration,
     /// Drains, and lookups of instances.
     pub machines: MachineTimings,
 }
@@ -29,6 +31,7 @@ impl Default for RecyclerTimings {
             store_counts: seconds(2),
             incomplete_list: seconds(1),
             settle: seconds(1),
+            late_call: seconds(60),
             machines: MachineTimings::default(),
         }
     }
@@ -38,14 +41,22 @@ impl RecyclerTimings {
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         // Destructured without `..`: a new duration that is not scaled does not compile.
-        let Self { shortest_interval, group_age, store_counts, incomplete_list, settle, machines } =
-            self;
+        let Self {
+            shortest_interval,
+            group_age,
+            store_counts,
+            incomplete_list,
+            settle,
+            late_call,
+            machines,
+        } = self;
         Self {
             shortest_interval: shortest_interval.mul_f64(factor),
             group_age: group_age.mul_f64(factor),
             store_counts: store_counts.mul_f64(factor),
             incomplete_list: incomplete_list.mul_f64(factor),
             settle: settle.mul_f64(factor),
+            late_call: late_call.mul_f64(factor),
             machines: machines.scaled(factor),
         }
     }

@@ -4,6 +4,7 @@
 //!
 //! A run mostly waits for AWS and for Nodes, so several worlds share an API server at the same time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -11,13 +12,15 @@ use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use machinist_api::event_recycler::EventRecycler;
-use machinist_api::event_recycler::recycle::InstanceState;
+use machinist_api::event_recycler::recycle::{InstanceState, Step};
 use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_testbed::World;
 use machinist_testbed::aws::estate::InstanceFacts;
-use machinist_testbed::aws::{self, Behaviour};
-use machinist_testbed::crash::{Harness, Options, ProcessSubject, Sample, Scenario};
-use machinist_testbed::faults::{ApiRequest, Effect, Match, Rule};
+use machinist_testbed::aws::{self, Behaviour, Moto};
+use machinist_testbed::crash::{
+    Harness, Options, ProcessSubject, Running as _, Sample, Scenario, Subject as _,
+};
+use machinist_testbed::faults::{ApiRequest, Effect, Gate, Match, Rule};
 use machinist_testbed::world::WorldAws;
 use serde_json::{Value, json};
 
@@ -283,4 +286,44 @@ async fn a_refresh_survives_every_fault() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn to_zero_and_back_survives_every_fault() -> Result<()> {
     survives("ScaleToZero", "scaled", 4, 21).await
+}
+
+/// AWS executes a call with sizes of zero when its process is dead and the next one has restored the sizes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scale_down_that_is_executed_after_the_restoration_is_reverted() -> Result<()> {
+    let control_plane = every_fault::shared().await;
+    let scenario = Recycled { name: "landed", strategy: "ScaleToZero" };
+    let moto = Arc::new(Moto::start_bare().await?);
+    let world = World::new(&control_plane.kube_config(), scenario.name).await?;
+    let world = world.within(Duration::from_secs(240)).with_aws(&moto).await?;
+    scenario.prepare(&world);
+    let gate = Gate::new();
+    // The first one is throttled.
+    let resizes = Match::any().resource("UpdateAutoScalingGroup");
+    let late = Effect::LandLate { gate: gate.clone(), hangs: true };
+    world.proxy.add_rule(Rule::new(resizes, late).skip(1).times(1));
+    let (subject, launch) = (subject(), world.launch());
+    let first = subject.start(&launch).await?;
+    let next = async {
+        gate.reached().await;
+        first.kill().await?;
+        let next = subject.start(&launch).await?;
+        let recyclers: Api<EventRecycler> = Api::all(world.client.clone());
+        let restored = async || {
+            let status = recyclers.get_status(&world.namespace).await?.status.unwrap_or_default();
+            let steps: Vec<_> = status.recycles.iter().flatten().map(|one| one.step).collect();
+            ensure!(steps == [Step::Refilling], "{steps:?}");
+            Ok(())
+        };
+        world.eventually("the sizes to be restored", restored).await?;
+        gate.open();
+        anyhow::Ok(next)
+    };
+    let ((), next) = tokio::try_join!(scenario.run(&world), next)?;
+    let group = aws(&world)?.estate.group(&world.namespace).await?.context("the group is gone")?;
+    ensure!(group.sizes == SIZES && group.members.len() == 3, "{group:?}");
+    ensure!(!group.tags.keys().any(|key| key.starts_with("machinist.dev/")), "{group:?}");
+    let ended = next.kill().await?;
+    ensure!(ended.is_none(), "{ended:?}");
+    Ok(())
 }

@@ -6,6 +6,7 @@
 use machinist_api::names::ANNOTATION_DRAIN;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
+use machinist_domain::observed::Observed;
 use machinist_domain::retry::{Category, Classified, Failure};
 use machinist_domain::safety::EffectKind;
 use machinist_provider::node_groups::{GroupChange, GroupError, GroupRef};
@@ -14,6 +15,7 @@ use machinist_runtime::writer::{CloudCall, CloudWriteError, Guard, Part, Writer}
 use serde_json::{Value, json};
 
 use super::Recycling;
+use super::decide::decide;
 use super::mark::Mark;
 use super::plan::{Action, Outcome, Plan, Termination};
 use super::snapshot::{Snapshot, group_of, is_spared, member, obstacle};
@@ -85,10 +87,21 @@ impl Executor<'_> {
                 let _alone = self.recycling.marking.lock().await;
                 if self.is_free().await? { self.call(change).await } else { Ok(Outcome::Outdated) }
             }
+            // A late call may have changed the group since it was described.
+            Action::Change(GroupChange::Unmark) if !self.is_still(action).await? => {
+                Ok(Outcome::Outdated)
+            }
             Action::Change(change) => self.call(change).await,
             Action::Terminate(termination) => self.terminate(termination).await,
             _ => Ok(Outcome::Nothing),
         }
+    }
+
+    /// Whether this is also decided with the group as it is now.
+    async fn is_still(&self, action: &Action) -> Result<bool, Failure> {
+        let group = self.recycling.group_cache.describe_live(self.group).await?;
+        let snapshot = Snapshot { group: Observed::from(Ok(group)), ..self.snapshot.clone() };
+        Ok(decide(&snapshot, self.recycling.clock.now()).action == *action)
     }
 
     /// Whether the group has no mark, or that of this recycle.

@@ -95,6 +95,7 @@ pub fn begin(
         refresh_before: group.refresh.as_ref().map(|refresh| refresh.id.to_string()),
         started: now,
         step_since: now,
+        called_until: None,
         events: request.events,
         failure: None,
         message: None,

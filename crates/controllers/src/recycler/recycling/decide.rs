@@ -6,6 +6,7 @@
 //! waits for a cloud that does not answer: there only a replacement is given up, because it holds cordons.
 
 mod finish;
+mod late;
 mod refresh;
 mod replace;
 mod scale;
@@ -24,13 +25,14 @@ use self::replace::Replacing;
 use super::begin::{Refusal, instances, refusal};
 use super::messages;
 use super::plan::{Action, Drains, Plan};
-use super::snapshot::{Marked, Settings, Snapshot};
+use super::snapshot::{Marked, Settings, Snapshot, weight};
 use crate::drain;
 
 pub fn decide(snapshot: &Snapshot, now: Timestamp) -> Plan {
     let drains = snapshot.drains.iter().map(|(id, view)| (id.clone(), drain::decide(view, now)));
     let drains: Drains = drains.collect();
-    Plan { action: next_action(snapshot, &drains, now), drains }
+    let action = late::recorded(snapshot, next_action(snapshot, &drains, now), now);
+    Plan { action, drains }
 }
 
 fn next_action(snapshot: &Snapshot, drains: &Drains, now: Timestamp) -> Action {
@@ -59,7 +61,7 @@ fn next_action(snapshot: &Snapshot, drains: &Drains, now: Timestamp) -> Action {
         Step::ScalingDown => scale::down(snapshot, group, now),
         Step::Emptying => scale::empty(snapshot, group, now),
         Step::Restoring => scale::restore(snapshot, group, now),
-        Step::Refilling => scale::refill(snapshot, group, now),
+        Step::Refilling => refill(snapshot, group, now),
         Step::Releasing => finish::release(snapshot, Some(group), now),
         Step::Unmarking => finish::unmark(snapshot, group, now),
         Step::Succeeded | Step::Failed => Action::Over,
@@ -100,6 +102,22 @@ fn begin(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Action {
         return Action::Store(Box::new(recycle));
     }
     Action::Change(GroupChange::Mark(snapshot.text()))
+}
+
+/// Waits for the new instances, and reverts what a late call does to them.
+fn refill(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Action {
+    if let Some(action) = scale::correct(snapshot, group, now) {
+        return action;
+    }
+    if refresh::is_late(snapshot, group, now) {
+        return Action::Change(GroupChange::CancelRefresh);
+    }
+    let old = |id: &str| snapshot.recycle.instances.iter().any(|instance| instance.id == id);
+    let new = group.members.iter().filter(|member| !old(&member.id.0));
+    if weight(new.filter(|member| snapshot.is_available(member))) >= group.sizes.desired {
+        return at(snapshot, Step::Unmarking, now);
+    }
+    wait_or_give_up(snapshot, messages::NOT_READY, now)
 }
 
 /// Marks the group before anything else, where the mark is missing or outdated.

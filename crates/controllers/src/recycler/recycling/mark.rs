@@ -98,6 +98,8 @@ impl Mark {
             refresh_before: self.refresh_before.clone(),
             started: self.started,
             step_since: now,
+            // By the process whose recycle this was.
+            called_until: Some(now),
             events,
             failure: None,
             message: Some(messages::RESUMED.to_owned()),
@@ -121,7 +123,8 @@ mod tests {
                 let mark = Mark::read(&text).unwrap();
                 assert!(mark.is_of_a_recycler());
                 let resumed = mark.resume("r", "workers", stored.events, stored.step_since);
-                assert_eq!(Recycle { message: None, ..resumed }, stored);
+                assert_eq!(resumed.called_until, Some(stored.step_since));
+                assert_eq!(Recycle { message: None, called_until: None, ..resumed }, stored);
             }
         }
     }

@@ -44,6 +44,7 @@ pub(super) fn recycle(strategy: Strategy, ids: &[&str]) -> Recycle {
         refresh_before: None,
         started: now(),
         step_since: now(),
+        called_until: None,
         events: 5,
         failure: None,
         message: None,
@@ -103,7 +104,9 @@ pub(super) fn cordoned_node(id: &str, mark: Option<DrainMark>) -> Arc<Node> {
 }
 
 pub(super) fn snapshot(strategy: Strategy, step: Step, ids: &[&str]) -> Snapshot {
-    let recycle = Recycle { step, ..recycle(strategy, ids) };
+    // Calls of earlier steps were made long ago.
+    let called_until = (step != Step::Planned).then(|| now() - Duration::from_secs(3600));
+    let recycle = Recycle { step, called_until, ..recycle(strategy, ids) };
     let mut snapshot = Snapshot {
         recycle,
         owner: "recycler/bad-nodes".into(),

@@ -48,6 +48,8 @@ pub struct Settings {
     pub dry_run: bool,
     /// The shortest time between a change of the group and the next request about it.
     pub settle: Duration,
+    /// How long the cloud may still execute a call whose sender has given up or died.
+    pub late_call: Duration,
 }
 
 impl Default for Settings {
@@ -62,6 +64,7 @@ impl Default for Settings {
             needs_nodes: true,
             dry_run: false,
             settle: RecyclerTimings::default().settle,
+            late_call: RecyclerTimings::default().late_call,
         }
     }
 }

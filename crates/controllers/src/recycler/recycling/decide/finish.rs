@@ -1,12 +1,14 @@
 //! The end of a recycle: rolls back what was begun, and removes the mark. This is never given up.
 
 use jiff::Timestamp;
-use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycleFailure, Step};
+use machinist_api::event_recycler::recycle::{
+    InstanceState, RecycleFailure, RecycledInstance, Step,
+};
 use machinist_api::event_recycler::spec::Strategy;
 use machinist_domain::retry::{Failure, Retry};
-use machinist_provider::node_groups::{Group, GroupChange, Refresh, RefreshStatus};
+use machinist_provider::node_groups::{Group, GroupChange, Sizes};
 
-use super::{at, give_up, unknown_timeout};
+use super::{at, give_up, late, refresh, unknown_timeout};
 use crate::drain;
 use crate::recycler::recycling::messages;
 use crate::recycler::recycling::plan::Action;
@@ -31,7 +33,8 @@ pub(super) fn unreachable(snapshot: &Snapshot, failure: &Failure, now: Timestamp
             return give_up(snapshot, RecycleFailure::TimedOut, why, now);
         }
         Step::Releasing => {
-            if let Some(action) = release_node(snapshot, None, may_be_begun) {
+            let states = |it: &RecycledInstance| may_be_released(snapshot, it, now);
+            if let Some(action) = release_node(snapshot, None, states) {
                 return action;
             }
         }
@@ -69,34 +72,32 @@ pub(super) fn release(snapshot: &Snapshot, group: Option<&Group>, now: Timestamp
     if group.is_some_and(|group| is_left_at_zero(snapshot, group)) {
         return at(snapshot, Step::Restoring, now);
     }
-    if group.is_some_and(|group| is_refreshed(recycle, group)) {
+    if group.is_some_and(|group| refresh::is_running(recycle, group)) {
         return Action::Change(GroupChange::CancelRefresh);
     }
-    release_node(snapshot, group, may_be_begun)
-        .unwrap_or_else(|| at(snapshot, Step::Unmarking, now))
-}
-
-fn is_refreshed(recycle: &Recycle, group: &Group) -> bool {
-    let ours = |refresh: &Refresh| {
-        recycle.refresh_before.as_deref() != Some(&*refresh.id)
-            && refresh.status.is_running()
-            && refresh.status != RefreshStatus::Cancelling
+    // Calls about a group that is gone have no effect.
+    let states = |it: &RecycledInstance| match group {
+        Some(_) => may_be_released(snapshot, it, now),
+        None => may_be_begun(it),
     };
-    recycle.strategy == Strategy::InstanceRefresh && group.refresh.as_ref().is_some_and(ours)
+    let wait = || group.and_then(|_| late::wait(snapshot, now));
+    release_node(snapshot, group, states)
+        .or_else(wait)
+        .unwrap_or_else(|| at(snapshot, Step::Unmarking, now))
 }
 
 /// Releases a Node that this recycle cordoned and whose instance stays, or was detached from the group.
 pub(super) fn release_node(
     snapshot: &Snapshot,
     group: Option<&Group>,
-    states: fn(InstanceState) -> bool,
+    states: impl Fn(&RecycledInstance) -> bool,
 ) -> Option<Action> {
     let recycle = &snapshot.recycle;
     if recycle.strategy != Strategy::Replace {
         // No other strategy cordons.
         return None;
     }
-    recycle.instances.iter().filter(|instance| states(instance.state)).find_map(|instance| {
+    recycle.instances.iter().filter(|instance| states(instance)).find_map(|instance| {
         let member = group.and_then(|group| member(group, &instance.id));
         let goes = member.is_some_and(|member| member.lifecycle.is_leaving());
         // A resumed recycle has lost the states of its instances: the marks on group and Node replace them.
@@ -114,17 +115,26 @@ pub(super) fn release_node(
 }
 
 /// Whether the drain of an instance may have begun. The Node of one that is gone stays cordoned.
-fn may_be_begun(state: InstanceState) -> bool {
-    state != InstanceState::Gone
+fn may_be_begun(instance: &RecycledInstance) -> bool {
+    instance.state != InstanceState::Gone
 }
 
-/// Whether the group was taken for gone at size zero, or the recycle was resumed there and given up.
+fn may_be_released(snapshot: &Snapshot, instance: &RecycledInstance, now: Timestamp) -> bool {
+    may_be_begun(instance) && !late::may_be_terminated(snapshot, instance, now)
+}
+
+/// Whether the group was taken for gone at size zero, the recycle was resumed there and given up, or a late call has
+/// scaled the group down again.
 fn is_left_at_zero(snapshot: &Snapshot, group: &Group) -> bool {
     let recycle = &snapshot.recycle;
+    // A desired size of zero alone is not our doing after the sizes were restored.
+    let zero = match recycle.failure {
+        Some(_) => group.sizes.desired == 0,
+        None => group.sizes == Sizes::ZERO,
+    };
     recycle.strategy == Strategy::ScaleToZero
-        && recycle.failure.is_some()
         && is_marked(snapshot, group)
-        && group.sizes.desired == 0
+        && zero
         && recycle.original.desired != 0
 }
 
@@ -133,14 +143,23 @@ pub(super) fn unmark(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Acti
     if is_left_at_zero(snapshot, group) {
         return at(snapshot, Step::Restoring, now);
     }
-    if let Some(action) = release_node(snapshot, Some(group), may_be_begun) {
+    let states = |it: &RecycledInstance| may_be_released(snapshot, it, now);
+    if let Some(action) = release_node(snapshot, Some(group), states) {
         return action;
     }
-    if !is_marked(snapshot, group) {
-        return over(snapshot, now);
+    let wait = late::wait(snapshot, now);
+    match snapshot.marked(group) {
+        Marked::Foreign => return over(snapshot, now),
+        Marked::No if recycle.called_until.is_none() || wait.is_none() => {
+            return over(snapshot, now);
+        }
+        Marked::No | Marked::Ours | Marked::Outdated => {}
     }
-    let refreshed = recycle.failure.is_some() && is_refreshed(recycle, group);
-    Action::Change(if refreshed { GroupChange::CancelRefresh } else { GroupChange::Unmark })
+    let failed = recycle.failure.is_some() && refresh::is_running(recycle, group);
+    if failed || refresh::is_late(snapshot, group, now) {
+        return Action::Change(GroupChange::CancelRefresh);
+    }
+    wait.unwrap_or(Action::Change(GroupChange::Unmark))
 }
 
 fn is_marked(snapshot: &Snapshot, group: &Group) -> bool {

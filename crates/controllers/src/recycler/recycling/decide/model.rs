@@ -9,6 +9,7 @@ use proptest::prelude::{
     BoxedStrategy, Just, prop, prop_assert, prop_assert_eq, prop_oneof, proptest,
 };
 use proptest::strategy::Strategy as _;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
 use super::super::begin::{Request, begin};
 use super::super::samples::{group, member, node, now};
@@ -16,11 +17,16 @@ use super::super::snapshot::{Settings, Snapshot};
 use super::*;
 use crate::test_process::unanswered;
 
+/// How late the cloud may execute a call.
+const LATE_CALL: Duration = Duration::from_secs(60);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Quiet,
     /// After the effect, before anything is stored.
     Dies,
+    /// Its call is executed after so many reconciles of the next process, or after a minute.
+    Late(u8),
     /// The status is lost; the mark on the group is left.
     Forgets,
     Slow,
@@ -34,6 +40,14 @@ struct World {
     made: u32,
     missing_most: u32,
     terminated: Vec<InstanceId>,
+    late: Vec<Late>,
+    refreshes: u32,
+}
+
+struct Late {
+    call: Action,
+    reconciles: u8,
+    latest: Timestamp,
 }
 
 impl World {
@@ -61,7 +75,14 @@ impl World {
             own_node: None,
             cancelled: false,
         };
-        Self { snapshot, made: 0, missing_most: 0, terminated: Vec::new() }
+        Self {
+            snapshot,
+            made: 0,
+            missing_most: 0,
+            terminated: Vec::new(),
+            late: Vec::new(),
+            refreshes: 0,
+        }
     }
 
     fn obey(&mut self, effect: &Action) {
@@ -73,15 +94,20 @@ impl World {
                 group.sizes = *to;
             }
             Action::Terminate(termination) => {
-                let found = group.members.iter_mut().find(|one| one.id == termination.instance);
+                let stays = |one: &&mut Member| !one.lifecycle.is_leaving();
+                let mut members = group.members.iter_mut().filter(stays);
+                let found = members.find(|one| one.id == termination.instance);
                 if let Some(member) = found {
                     member.lifecycle = Lifecycle::Terminating;
                     self.terminated.push(termination.instance.clone());
                 }
             }
-            Action::Change(GroupChange::StartRefresh { .. }) => {
+            Action::Change(GroupChange::StartRefresh { .. })
+                if !group.refresh.as_ref().is_some_and(|one| one.status.is_running()) =>
+            {
+                self.refreshes += 1;
                 group.refresh = Some(Refresh {
-                    id: "r-1".into(),
+                    id: format!("r-{}", self.refreshes).into(),
                     status: RefreshStatus::InProgress,
                     percentage: 0,
                     reason: None,
@@ -93,6 +119,22 @@ impl World {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Calls that are late are executed, at the latest when they can be.
+    fn land(&mut self, at: Timestamp) {
+        for mut late in std::mem::take(&mut self.late) {
+            if late.reconciles > 0 && at < late.latest {
+                late.reconciles -= 1;
+                self.late.push(late);
+                continue;
+            }
+            if let Action::Change(GroupChange::Resize { from, .. }) = &mut late.call {
+                // The cloud does not compare.
+                *from = self.snapshot.group_mut().sizes;
+            }
+            self.obey(&late.call);
         }
     }
 
@@ -131,9 +173,10 @@ impl World {
     }
 
     fn reconcile(&mut self, turn: Turn, at: Timestamp) {
+        self.land(at);
         let before = self.snapshot.recycle.clone();
         match decide(&self.seen(turn), at).action {
-            Action::Store(_) if turn == Turn::Dies => {}
+            Action::Store(_) if matches!(turn, Turn::Dies | Turn::Late(_)) => {}
             Action::Store(recycle) => self.snapshot.recycle = *recycle,
             Action::Wait { .. } | Action::Over => {}
             effect => {
@@ -142,7 +185,12 @@ impl World {
                     let Observed::Present(group) = &self.snapshot.group else { unreachable!() };
                     assert!(group.mark.is_some(), "{effect:?} before the plan was on the group");
                 }
-                self.obey(&effect);
+                if let Turn::Late(reconciles) = turn {
+                    let latest = at + LATE_CALL;
+                    self.late.push(Late { call: effect, reconciles, latest });
+                } else {
+                    self.obey(&effect);
+                }
                 assert_eq!(self.snapshot.recycle, before, "an effect stores nothing");
             }
         }
@@ -160,7 +208,7 @@ impl World {
         match turn {
             Turn::Gone => seen.group = Observed::Absent,
             Turn::Blind => seen.group = Observed::Unknown(unanswered()),
-            Turn::Quiet | Turn::Dies | Turn::Forgets | Turn::Slow => {}
+            Turn::Quiet | Turn::Dies | Turn::Late(_) | Turn::Forgets | Turn::Slow => {}
         }
         seen
     }
@@ -182,53 +230,99 @@ fn turn() -> BoxedStrategy<Turn> {
         2 => Just(Turn::Slow),
         1 => Just(Turn::Gone),
         1 => Just(Turn::Blind),
+        2 => (0..40_u8).prop_map(Turn::Late),
     ]
     .boxed()
 }
 
-proptest! {
-    #[test]
-    fn it_ends_and_the_group_has_its_sizes(
-        kind in 0..3_usize,
-        size in 1..6_usize,
-        max_unavailable in 1..4_u32,
-        turns in prop::collection::vec(turn(), 0..60),
-        pace in 1..400_u64,
-        cancelled in prop::option::weighted(0.3, 0..60_usize),
-    ) {
-        let strategy = [Strategy::Replace, Strategy::InstanceRefresh, Strategy::ScaleToZero][kind];
-        let mut world = World::new(strategy, size, max_unavailable);
-        let original = wanted_sizes(&world);
-        let mut at = now();
-        let quiet = std::iter::repeat_n(Turn::Quiet, 200);
-        let mut last = Turn::Quiet;
-        for (number, turn) in turns.iter().copied().chain(quiet).enumerate() {
-            // A group that is missing for long is gone; here it only seems so.
-            let turn = if turn == Turn::Gone && last != Turn::Quiet { Turn::Quiet } else { turn };
-            last = turn;
-            at += Duration::from_secs(pace);
-            world.snapshot.cancelled |= cancelled.is_some_and(|from| number >= from);
-            world.reconcile(turn, at);
-        }
-        prop_assert!(world.snapshot.recycle.step.is_over(), "{:?}", world.snapshot.recycle);
-        let Observed::Present(group) = &world.snapshot.group else { unreachable!() };
-        prop_assert_eq!(group.sizes, original);
-        prop_assert_eq!(&group.mark, &None);
-        if strategy == Strategy::Replace {
-            prop_assert!(world.missing_most <= max_unavailable);
-            let mut once = world.terminated.clone();
-            once.dedup();
-            prop_assert_eq!(once.len(), world.terminated.len(), "terminated twice");
-        }
-        if world.snapshot.recycle.step == Step::Succeeded {
-            let old = group.members.iter().filter(|one| !one.id.0.starts_with("i-new")).count();
-            prop_assert_eq!(old, 0, "everything was replaced");
-            let mut states = world.snapshot.recycle.instances.iter().map(|one| one.state);
-            if strategy == Strategy::Replace {
-                prop_assert!(states.all(|state| state == InstanceState::Gone));
-            }
+#[derive(Debug, Clone)]
+struct Story {
+    strategy: Strategy,
+    size: usize,
+    max_unavailable: u32,
+    turns: Vec<Turn>,
+    /// Seconds between two reconciles.
+    pace: u64,
+    /// The reconcile from which on the EventRecycler is being deleted.
+    cancelled: Option<usize>,
+}
+
+fn story() -> BoxedStrategy<Story> {
+    let strategies = [Strategy::Replace, Strategy::InstanceRefresh, Strategy::ScaleToZero];
+    let parts = (
+        prop::sample::select(strategies.to_vec()),
+        1..6_usize,
+        1..4_u32,
+        prop::collection::vec(turn(), 0..60),
+        prop_oneof![1..10_u64, 1..400_u64],
+        prop::option::weighted(0.3, 0..60_usize),
+    );
+    let story = |(strategy, size, max_unavailable, turns, pace, cancelled)| Story {
+        strategy,
+        size,
+        max_unavailable,
+        turns,
+        pace,
+        cancelled,
+    };
+    parts.prop_map(story).boxed()
+}
+
+/// `waits` is how long late calls are waited for.
+fn ends_well(story: &Story, waits: Duration) -> Result<(), TestCaseError> {
+    let Story { strategy, size, max_unavailable, turns, pace, cancelled } = story;
+    let mut world = World::new(*strategy, *size, *max_unavailable);
+    world.snapshot.settings.late_call = waits;
+    let original = wanted_sizes(&world);
+    let mut at = now();
+    let quiet = std::iter::repeat_n(Turn::Quiet, 500);
+    let mut last = Turn::Quiet;
+    for (number, turn) in turns.iter().copied().chain(quiet).enumerate() {
+        // A group that is missing for long is gone; here it only seems so.
+        let turn = if turn == Turn::Gone && last != Turn::Quiet { Turn::Quiet } else { turn };
+        last = turn;
+        at += Duration::from_secs(*pace);
+        world.snapshot.cancelled |= cancelled.is_some_and(|from| number >= from);
+        world.reconcile(turn, at);
+    }
+    prop_assert!(world.snapshot.recycle.step.is_over(), "{:?}", world.snapshot.recycle);
+    let Observed::Present(group) = &world.snapshot.group else { unreachable!() };
+    prop_assert_eq!(group.sizes, original);
+    prop_assert_eq!(&group.mark, &None);
+    let refreshes = group.refresh.as_ref().is_some_and(|one| one.status.is_running());
+    prop_assert!(!refreshes, "a refresh is left");
+    if *strategy == Strategy::Replace {
+        prop_assert!(world.missing_most <= *max_unavailable);
+        let mut once = world.terminated.clone();
+        once.dedup();
+        prop_assert_eq!(once.len(), world.terminated.len(), "terminated twice");
+    }
+    if world.snapshot.recycle.step == Step::Succeeded {
+        let old = group.members.iter().filter(|one| !one.id.0.starts_with("i-new")).count();
+        prop_assert_eq!(old, 0, "everything was replaced");
+        let mut states = world.snapshot.recycle.instances.iter().map(|one| one.state);
+        if *strategy == Strategy::Replace {
+            prop_assert!(states.all(|state| state == InstanceState::Gone));
         }
     }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn it_ends_and_the_group_has_its_sizes(story in story()) {
+        ends_well(&story, LATE_CALL)?;
+    }
+}
+
+#[test]
+fn the_model_finds_what_goes_wrong_if_late_calls_are_not_waited_for() {
+    let config =
+        Config { cases: 5000, max_shrink_iters: 0, failure_persistence: None, ..Config::default() };
+    let dice = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut runner = TestRunner::new_with_rng(config, dice);
+    let found = runner.run(&story(), |story| ends_well(&story, Duration::ZERO));
+    assert!(found.is_err());
 }
 
 fn wanted_sizes(world: &World) -> Sizes {

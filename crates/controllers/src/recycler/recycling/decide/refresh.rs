@@ -1,13 +1,29 @@
 //! Strategy InstanceRefresh: AWS replaces the instances by itself, without drains, and continues without this process.
 
 use jiff::Timestamp;
-use machinist_api::event_recycler::recycle::{InstanceState, RecycleFailure, Step};
-use machinist_provider::node_groups::{Group, GroupChange, RefreshStatus};
+use machinist_api::event_recycler::recycle::{InstanceState, Recycle, RecycleFailure, Step};
+use machinist_api::event_recycler::spec::Strategy;
+use machinist_provider::node_groups::{Group, GroupChange, Refresh, RefreshStatus};
 
-use super::{at, give_up, keep_marked, progress, timed_out, wait_or_give_up};
+use super::{at, give_up, keep_marked, late, progress, timed_out, wait_or_give_up};
 use crate::recycler::recycling::messages;
 use crate::recycler::recycling::plan::Action;
 use crate::recycler::recycling::snapshot::{Snapshot, member};
+
+/// Whether a refresh of this recycle is running.
+pub(super) fn is_running(recycle: &Recycle, group: &Group) -> bool {
+    let ours = |refresh: &Refresh| {
+        recycle.refresh_before.as_deref() != Some(&*refresh.id)
+            && refresh.status.is_running()
+            && refresh.status != RefreshStatus::Cancelling
+    };
+    recycle.strategy == Strategy::InstanceRefresh && group.refresh.as_ref().is_some_and(ours)
+}
+
+/// Whether a start that was executed late has begun a second refresh. One that begins later is not ours.
+pub(super) fn is_late(snapshot: &Snapshot, group: &Group, now: Timestamp) -> bool {
+    is_running(&snapshot.recycle, group) && late::may_have_landed(snapshot, now)
+}
 
 pub(super) fn decide(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Action {
     let recycle = &snapshot.recycle;

@@ -12,7 +12,7 @@ use machinist_api::event_recycler::recycle::{
 use machinist_provider::node_groups::{Group, InstanceId, Lifecycle, Member};
 
 use super::finish::release_node;
-use super::{at, give_up, keep_marked, progress, timed_out, wait_or_give_up};
+use super::{at, give_up, keep_marked, late, progress, timed_out, wait_or_give_up};
 use crate::drain;
 use crate::recycler::recycling::messages;
 use crate::recycler::recycling::plan::{Action, Drains, Termination};
@@ -51,7 +51,9 @@ impl<'a> Replacing<'a> {
         if let Some(action) = keep_marked(snapshot, group, now) {
             return timed_out(snapshot, messages::MARK_FAILS, now).unwrap_or(action);
         }
-        let is_kept = |state: InstanceState| state == InstanceState::Kept;
+        let is_kept = |it: &RecycledInstance| {
+            it.state == InstanceState::Kept && !late::may_be_terminated(snapshot, it, now)
+        };
         let release = release_node(snapshot, Some(group), is_kept);
         if let Some(action) = release.or_else(|| self.end_drains()).or_else(|| self.terminate()) {
             return action;

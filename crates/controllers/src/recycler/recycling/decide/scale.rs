@@ -3,14 +3,13 @@
 
 use jiff::Timestamp;
 use machinist_api::event_recycler::recycle::{Recycle, Step};
+use machinist_api::event_recycler::spec::Strategy;
 use machinist_provider::node_groups::{Group, GroupChange, Lifecycle, Sizes};
 
 use super::{at, keep_marked, timed_out, wait_or_give_up};
 use crate::recycler::recycling::messages;
 use crate::recycler::recycling::plan::Action;
-use crate::recycler::recycling::snapshot::{
-    Snapshot, has_a_place, member, obstacle, stays, weight,
-};
+use crate::recycler::recycling::snapshot::{Snapshot, has_a_place, member, obstacle, stays};
 
 pub(super) fn down(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Action {
     let recycle = &snapshot.recycle;
@@ -60,13 +59,16 @@ pub(super) fn restore(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Act
     Action::Change(GroupChange::Resize { from: group.sizes, to: target })
 }
 
-pub(super) fn refill(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Action {
-    let old = |id: &str| snapshot.recycle.instances.iter().any(|instance| instance.id == id);
-    let new = group.members.iter().filter(|member| !old(&member.id.0));
-    if weight(new.filter(|member| snapshot.is_available(member))) >= group.sizes.desired {
-        return at(snapshot, Step::Unmarking, now);
+/// Restores the sizes again if a late scale-down was executed, and keeps those that a user has set until then.
+pub(super) fn correct(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Option<Action> {
+    let recycle = &snapshot.recycle;
+    if recycle.strategy != Strategy::ScaleToZero || group.sizes == recycle.original {
+        return None;
     }
-    wait_or_give_up(snapshot, messages::NOT_READY, now)
+    if group.sizes == Sizes::ZERO {
+        return Some(at(snapshot, Step::Restoring, now));
+    }
+    Some(Action::Store(Box::new(Recycle { original: group.sizes, ..recycle.clone() })))
 }
 
 /// The original sizes, except those that a user has set.

@@ -1,4 +1,5 @@
 mod beginning;
+mod late;
 mod refresh;
 mod replace;
 mod scale;

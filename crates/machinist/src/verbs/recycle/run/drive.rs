@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use machinist_api::event_recycler::recycle::Recycle;
-use machinist_controllers::recycler::recycling::{decide, group_of, report};
+use machinist_controllers::recycler::recycling::{Settings, decide, group_of, report};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::Retry;
 
@@ -20,8 +20,12 @@ pub(in super::super) async fn drive(
 ) -> Recycle {
     let RecycleContext { recycling, writer, settings, clock, owner, stop, .. } = context;
     let key = ObjectKey::new("", &**owner);
+    // Without calls of another process, and while all are answered, none is executed late.
+    let mut answered = recycle.called_until.is_none();
     while !recycle.step.is_over() && !stop.is_cancelled() {
-        let snapshot = match recycling.observe(&recycle, owner.clone(), *settings).await {
+        let late_call = if answered { Duration::ZERO } else { settings.late_call };
+        let settings = Settings { late_call, ..*settings };
+        let snapshot = match recycling.observe(&recycle, owner.clone(), settings).await {
             Ok(snapshot) => snapshot,
             Err(error) => {
                 progress.trouble(&error.to_string());
@@ -36,6 +40,7 @@ pub(in super::super) async fn drive(
         let outcome = recycling.act(&snapshot, &plan, &key, still_wanted, writer).await;
         let reported = report(&snapshot, &plan, &outcome, clock.now());
         recycle = reported.recycle;
+        answered &= reported.trouble.is_none();
         progress.show(&recycle, &snapshot, reported.trouble.as_deref());
         let pause = match reported.retry {
             None => Duration::ZERO,

@@ -26,12 +26,12 @@ fn a_refresh_that_fails_or_takes_too_long_is_given_up_and_stopped() {
         assert_eq!((step, failure), (Step::Releasing, RecycleFailure::RefreshFailed));
         assert!(why.contains("because"), "{why}");
         base.recycle = stored_plan(decide(&base, now()));
-        assert_eq!(super::tests::step(decide(&base, now())), Step::Unmarking);
+        assert_eq!(super::tests::step(decide(&base, after(60))), Step::Unmarking);
     }
     let mut base = snapshot(Strategy::InstanceRefresh, Step::Refreshing, &THREE);
     base.group_mut().refresh = Some(refresh("r-1", RefreshStatus::InProgress));
     base.recycle = stored_plan(decide(&base, after(20 * 60)));
     assert_eq!(decide(&base, after(20 * 60)), Action::Change(GroupChange::CancelRefresh));
     base.group_mut().refresh = Some(refresh("r-1", RefreshStatus::Cancelling));
-    assert_eq!(step(decide(&base, after(20 * 60))), Step::Unmarking);
+    assert_eq!(step(decide(&base, after(21 * 60))), Step::Unmarking);
 }

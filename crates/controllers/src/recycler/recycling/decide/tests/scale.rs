@@ -153,7 +153,8 @@ fn instances_put_into_standby_at_zero_are_not_waited_for() {
 #[test]
 fn instances_count_by_their_weight() {
     let mut base = snapshot(Strategy::ScaleToZero, Step::Refilling, &THREE);
-    base.group_mut().sizes = Sizes { min: 4, max: 20, desired: 8 };
+    base.recycle.original = Sizes { min: 4, max: 20, desired: 8 };
+    base.group_mut().sizes = base.recycle.original;
     base.group_mut().members.clear();
     for id in ["i-4", "i-5"] {
         assert!(waits_for(&decide(&base, now())).contains("not ready"));
