@@ -8,6 +8,7 @@
 mod act;
 mod decide;
 mod declaration;
+mod defaults;
 mod error;
 #[cfg(test)]
 mod exploration;

@@ -1,7 +1,7 @@
 //! Revisions of a deployment, as `machinist rollout` shows them and goes back to them. Pure.
 //!
 //! A revision is a MachineSet with the annotation of its number. Its template is the one that the deployment had, with
-//! the label of the hash.
+//! the label of the hash and without the defaults of a webhook.
 
 use std::cmp::Reverse;
 
@@ -13,6 +13,7 @@ use machinist_api::wire;
 use machinist_domain::pairs::Pairs;
 use serde_json::{Value, json};
 
+use super::defaults;
 pub use super::template::Change;
 use super::template::{self, changes as compare};
 use crate::kinds::{MachineDeployment, Template};
@@ -66,14 +67,16 @@ pub fn revisions(
         let hot_fields = metadata.annotations.get(ANNOTATION_HOT_FIELDS).map(String::as_str);
         let hash = template::hash_on(&deployment.spec.template, hot_fields);
         let hash = hash.map_err(|error| InvalidTemplate(own.to_string(), error))?;
-        let template = template::whole(&stored);
+        let label = metadata.labels.get(LABEL_TEMPLATE_HASH);
+        let like = &deployment.spec.template;
+        let template = defaults::whole(&stored, label.map(String::as_str), hot_fields, like);
         let template = template.map_err(|error| InvalidTemplate(metadata.name.clone(), error))?;
         revisions.push(Revision {
             number,
             created: metadata.creation_timestamp,
             replicas: spec.replicas.unwrap_or(1),
             change_cause: metadata.annotations.get(ANNOTATION_CHANGE_CAUSE).cloned(),
-            current: metadata.labels.get(LABEL_TEMPLATE_HASH) == Some(&hash),
+            current: label == Some(&hash),
             set: metadata.name,
             template,
         });
@@ -196,6 +199,20 @@ mod tests {
         let sets = ["1", "2"].map(|number| set(number, number, "u", template("a")));
         let found = revisions(&web, sets.into()).unwrap();
         assert_eq!(found.iter().map(|one| one.current).collect::<Vec<_>>(), [false, true]);
+    }
+
+    /// So a rollback finds the MachineSet again.
+    #[test]
+    fn a_revision_is_the_template_of_the_deployment_without_a_webhooks_defaults() {
+        let web = deployment(&template("b"));
+        let mut old = set("old", "1", "u", template("a"));
+        let mut stored = template("a");
+        stored["spec"]["providerSpec"]["value"]["deviceIndex"] = json!(0);
+        let stored = serde_json::value::to_raw_value(&stored["spec"]).unwrap();
+        old.spec.template.spec.raw = Some(stored);
+        let (_, patch) = rollback(&web, &revisions(&web, vec![old]).unwrap()[0]).unwrap().unwrap();
+        let value = &patch["spec"]["template"]["spec"]["providerSpec"]["value"];
+        assert_eq!(*value, json!({"instanceType": "a"}));
     }
 
     #[test]

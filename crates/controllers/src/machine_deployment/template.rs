@@ -216,7 +216,7 @@ pub(super) fn includes(stored: &Value, wanted: &Value) -> bool {
     }
 }
 
-fn is_empty(value: &Value) -> bool {
+pub(super) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
@@ -273,7 +273,6 @@ pub(super) fn difference(from: &Value, to: &Value) -> Value {
 }
 
 /// What becomes of `object` with a merge patch.
-#[cfg(test)]
 pub(super) fn patched(
     object: &Map<String, Value>,
     patch: &Map<String, Value>,

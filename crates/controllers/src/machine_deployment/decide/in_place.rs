@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use machinist_domain::machine::Phase;
 use serde_json::{Map, Value};
 
+use super::super::defaults;
 use super::super::error::Refusal;
 use super::super::in_place::{Mark, Obstacle, Progress, Step};
 use super::super::plan::{Plan, Reason, set_name};
@@ -71,8 +72,9 @@ pub(super) fn refused(view: &View, desired: &Desired) -> Option<Vec<Change>> {
         Some(*at) != desired.new && !one.set.meta.deleting && !one.members.is_empty()
     });
     others.map(|(_, one)| one).find_map(|one| {
-        let parts = template::parts(&one.set.state.spec.template, &desired.hot).ok()?;
-        let changes = template::changes(&instance_part(parts.recipe, fields), &wanted);
+        let recipe =
+            defaults::recipe(&one.set, &view.deployment.spec.template, &desired.hot).ok()?;
+        let changes = template::changes(&instance_part(recipe, fields), &wanted);
         (!changes.is_empty()).then_some(changes)
     })
 }

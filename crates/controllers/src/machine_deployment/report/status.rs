@@ -17,6 +17,7 @@ use machinist_domain::report::EventReason;
 use serde_json::{Map, Value, json};
 
 use super::super::decide::{Desired, is_available};
+use super::super::defaults;
 use super::super::failed::FailedMachines;
 use super::super::messages;
 use super::super::plan::{Finding, Plan, Reason, set_name};
@@ -321,10 +322,10 @@ impl Status<'_> {
         let others =
             others.filter(|(at, one)| Some(*at) != self.desired.new && !one.set.meta.deleting);
         let latest = others.max_by_key(|(_, one)| one.set.state.revision);
-        let hot = &self.desired.hot;
+        let like = &self.view.deployment.spec.template;
         let old =
-            latest.and_then(|(_, one)| template::parts(&one.set.state.spec.template, hot).ok());
-        old.map(|old| template::changes(&old.recipe, &self.desired.parts.recipe))
+            latest.and_then(|(_, one)| defaults::recipe(&one.set, like, &self.desired.hot).ok());
+        old.map(|old| template::changes(&old, &self.desired.parts.recipe))
             .map(|changes| messages::changes(&changes))
             .unwrap_or_default()
     }

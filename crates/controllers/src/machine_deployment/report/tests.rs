@@ -525,6 +525,17 @@ fn a_set_whose_template_was_changed_is_reported_until_it_is_put_back() {
 }
 
 #[test]
+fn a_rollout_names_no_defaults_of_a_webhook_as_its_reason() {
+    let defaults = json!({"deviceIndex": 0, "placement": {"region": "r"}});
+    let stored = json!({"spec": {"template": {"spec": {"providerSpec": {"value": defaults}}}}});
+    let mut sets = rolling([3, 3], [1, 0, 1]);
+    sets[0].set = set("a", 3, 1, &stored);
+    let message = condition(&run(&deployment(), sets), "Progressing")["message"].to_string();
+    let why = "; spec.template.spec.providerSpec.value.instanceType: a → b\"";
+    assert!(message.ends_with(why), "{message}");
+}
+
+#[test]
 fn a_canary_that_did_not_run_has_no_event() {
     let passed = |sets| {
         let snapshot = snapshot(&guarded(), sets);

@@ -236,6 +236,29 @@ fn a_move_brings_what_the_old_set_has_not_copied_to_the_machine_yet() {
 }
 
 #[test]
+fn defaults_that_a_webhook_has_added_to_machine_sets_need_no_instances() {
+    let mut auto = strategy(&json!({}));
+    let defaults = json!({"deviceIndex": 0, "placement": {"region": "r"}});
+    let stored = json!({"spec": {"template": {"spec": {"providerSpec": {"value": defaults}}}}});
+    let plan = |deployment: &Value, new: Option<&Value>| {
+        let members = three([candidate(), candidate(), candidate()]);
+        let mut sets = vec![SetView { set: set("a", 3, 1, &stored), ..one("a", 1, members) }];
+        let new = new.map(|stored| SetView { set: set("b", 0, 2, stored), ..one("b", 2, vec![]) });
+        sets.extend(new);
+        decide(&snapshot(deployment, sets), now()).to_string()
+    };
+    let created = plan(&auto, None);
+    assert!(created.starts_with("create MachineSet web-"), "{created}");
+    for new in [json!({}), stored.clone()] {
+        assert_eq!(plan(&auto, Some(&new)), "update in place: select m0");
+    }
+    auto["spec"]["template"]["spec"]["providerSpec"]["value"]["subnet"] = json!("x");
+    let refused = plan(&auto, None);
+    let changed = "providerSpec.value.subnet: none → x; ";
+    assert!(refused.contains(changed) && !refused.contains("deviceIndex"), "{refused}");
+}
+
+#[test]
 fn what_needs_new_instances_is_refused_by_name() {
     let mut auto = strategy(&json!({}));
     auto["spec"]["template"]["spec"]["providerSpec"]["value"]["subnet"] = json!("x");
