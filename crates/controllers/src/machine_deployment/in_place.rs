@@ -9,6 +9,7 @@ use machinist_api::names::{
     LABEL_IN_PLACE, LABEL_IN_PLACE_RESULT, LABEL_TEMPLATE_HASH,
 };
 use machinist_api::resource::MACHINE_SETS;
+use serde_json::map::Entry;
 use serde_json::{Value, json};
 
 use super::hot_fields::HotFields;
@@ -16,7 +17,7 @@ use super::messages;
 use super::pending::Pending;
 use super::plan::set_name;
 use super::template;
-use crate::kinds::{Machine, MachineSet};
+use crate::kinds::{Machine, MachineSet, Template};
 use crate::machine_set::hold::{Hold, RELEASED};
 use crate::owner_references::references;
 
@@ -78,7 +79,7 @@ pub(super) fn move_patch(
     to: &MachineSet,
 ) -> Result<Value, serde_json::Error> {
     let (old, new) = (&from.state.spec.template, &to.state.spec.template);
-    let mut patch = template::difference(&template::whole(old)?, &template::whole(new)?);
+    let mut patch = template::difference(&with_maps(old)?, &with_maps(new)?);
     let hot = HotFields::stored(to.state.hot_fields.as_deref());
     let pending = Pending::read(from.state.pending_changes.as_deref());
     let behind = pending.machine_patch(machine, &hot, &template::parts(new, &hot)?.soft);
@@ -93,14 +94,31 @@ pub(super) fn move_patch(
     Ok(patch)
 }
 
-/// Both merge patches have the values of the same template.
+/// With labels and annotations of the Node also if there are none: so keys are removed, and not the map, in which
+/// others may have keys.
+fn with_maps(template: &Template) -> Result<Value, serde_json::Error> {
+    let mut whole = template::whole(template)?;
+    let node = &mut whole["spec"]["metadata"];
+    for maps in ["labels", "annotations"] {
+        if node[maps].is_null() {
+            node[maps] = json!({});
+        }
+    }
+    Ok(whole)
+}
+
+/// Both merge patches have the values of the same template. What one of them removes as a whole stays removed.
 fn add(patch: &mut Value, more: Value) {
     match (patch, more) {
         (Value::Object(patch), Value::Object(more)) => {
             for (name, value) in more {
-                add(patch.entry(name).or_insert(Value::Null), value);
+                match patch.entry(name) {
+                    Entry::Occupied(mut known) => add(known.get_mut(), value),
+                    Entry::Vacant(free) => drop(free.insert(value)),
+                }
             }
         }
+        (Value::Null, _) => {}
         (patch, more) => *patch = more,
     }
 }

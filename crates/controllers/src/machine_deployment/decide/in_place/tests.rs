@@ -236,6 +236,42 @@ fn a_move_brings_what_the_old_set_has_not_copied_to_the_machine_yet() {
 }
 
 #[test]
+fn a_move_to_a_template_without_labels_removes_those_of_the_old_one_and_no_others() {
+    let labels = json!({"a": "1", "b": "1"});
+    let old = json!({"spec": {"template": {"spec": {"metadata": {"labels": labels}}}}});
+    let mut behind = old.clone();
+    let fields = json!({"spec": {"metadata": {"labels": {"b": null}}}}).to_string();
+    behind["metadata"]["annotations"]["machinist.dev/pending-changes"] = json!(fields);
+    let own = json!({"a": "1", "b": "0", "mine": "1"});
+    let machine = member("m0", Some(60), &json!({"spec": {"metadata": {"labels": own}}}));
+    let machine = machine.machine.unwrap();
+    for from in [old, behind] {
+        let patch = move_patch(&machine, &set("a", 1, 1, &from), &set("b", 1, 2, &json!({})));
+        assert_eq!(patch.unwrap()["spec"]["metadata"], json!({"labels": {"a": null, "b": null}}));
+    }
+}
+
+#[test]
+fn a_move_removes_a_hot_field_as_a_whole_although_a_part_of_it_changed_before() {
+    let value = |tags: Value| json!({"kind": "Hot", "instanceType": "a", "tags": tags});
+    let fields = json!({"spec": {"providerSpec": {"value": {"tags": {"t": null}}}}}).to_string();
+    let with = |tags: Value, pending: &str| {
+        let annotations = json!({
+            "machinist.dev/hot-fields": "tags", "machinist.dev/pending-changes": pending,
+        });
+        let template = json!({"spec": {"providerSpec": {"value": value(tags)}}});
+        let patch =
+            json!({"metadata": {"annotations": annotations}, "spec": {"template": template}});
+        set("a", 1, 1, &patch)
+    };
+    let own = value(json!({"t": "0", "u": "1"}));
+    let machine = member("m0", Some(60), &json!({"spec": {"providerSpec": {"value": own}}}));
+    let old = with(json!({"t": "1", "u": "1"}), &fields);
+    let patch = move_patch(&machine.machine.unwrap(), &old, &with(Value::Null, "")).unwrap();
+    assert_eq!(patch["spec"]["providerSpec"]["value"], json!({"tags": null}));
+}
+
+#[test]
 fn defaults_that_a_webhook_has_added_to_machine_sets_need_no_instances() {
     let mut auto = strategy(&json!({}));
     let defaults = json!({"deviceIndex": 0, "placement": {"region": "r"}});
