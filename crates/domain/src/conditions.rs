@@ -75,7 +75,7 @@ impl Condition {
     }
 
     /// Whether both are equal apart from the time.
-    fn is_equivalent_to(&self, other: &Self) -> bool {
+    pub fn is_equivalent_to(&self, other: &Self) -> bool {
         let Self { kind, status, severity, reason, message, last_transition: _ } = self;
         (kind, status, severity, reason, message)
             == (&other.kind, &other.status, &other.severity, &other.reason, &other.message)

@@ -227,6 +227,7 @@ texts! {
     pub(super) fn set_changed(set: &str, deployment: &str, differs: &[Change]) =
         "The template of MachineSet {set} was changed and is not spec.template: {}; put it back in the MachineSet, or \
          replace all Machines by those of spec.template (machinist rollout restart {deployment})", changes(differs);
+    pub(super) fn amid_rollout(changed: &str, rollout: &str) = "{changed}. {rollout}";
     pub(super) fn available(count: usize, minimum: usize) =
         "{} available, at least {minimum} required", machines(count, "");
     pub(super) fn deadline(seconds: i32, message: &str) =
@@ -429,6 +430,7 @@ mod tests {
         let stopped = aborted("web", &failed, Some("1 of 2 Machines failed: no capacity"), 3);
         let soak = soaks(Soak { canaries: 1, seconds: 600, ends });
         let many_soak = soaks(Soak { canaries: 3, seconds: 600, ends: None });
+        let changed = set_changed(set, "web", &[change("instanceType")]);
         let mut rows = vec![
             (progress, REASON_CANARY_SOAKING, rollout(counts, Some(&soak), &one)),
             (progress, REASON_CANARY_SOAKING, rollout(counts, Some(&many_soak), "")),
@@ -459,7 +461,8 @@ mod tests {
             (progress, REASON_SET_UPDATED, rollout(counts, Some(&waits_more(2)), "")),
             (progress, REASON_SET_UPDATED, SET_DELETING.to_owned()),
             (progress, REASON_SET_UPDATED, SET_NOT_OWNED.to_owned()),
-            (is_false, REASON_SET_CHANGED, set_changed(set, "web", &[change("instanceType")])),
+            (is_false, REASON_SET_CHANGED, changed.clone()),
+            (is_false, REASON_SET_CHANGED, amid_rollout(&changed, &text)),
             (progress, REASON_NEW_SET_AVAILABLE, complete(set, 2, 3)),
             (progress, REASON_NEW_SET_AVAILABLE, complete_beside_kept(set)),
             ("condition Progressing=Unknown", REASON_DEPLOYMENT_PAUSED, paused("web")),

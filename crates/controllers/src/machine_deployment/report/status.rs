@@ -192,16 +192,20 @@ impl Status<'_> {
             let (kind, reason) = (CONDITION_PROGRESSING, REASON_ROLLOUT_ABORTED);
             return Condition::no(kind, SEVERITY_WARNING, reason, text);
         }
-        if let Some(text) = new.and_then(|one| self.changed(one)) {
+        let changed = new.and_then(|one| self.changed(one));
+        let not_wanted = |text| {
             let (kind, reason) = (CONDITION_PROGRESSING, REASON_SET_CHANGED);
-            return Condition::no(kind, SEVERITY_WARNING, reason, text);
-        }
+            Condition::no(kind, SEVERITY_WARNING, reason, text)
+        };
         let revision = new.and_then(|one| one.set.state.revision).unwrap_or(0);
         let old = counts.replicas - counts.updated;
         let mut failure = None;
         let rest = self.rest(trouble);
         let waits = match (rest, new) {
             (Some(Reason::Complete), Some(one)) => {
+                if let Some(changed) = changed {
+                    return not_wanted(changed);
+                }
                 let name = set_name(&one.set);
                 let text = messages::complete(name, revision, counts.available);
                 let text = format!("{text}{}", self.preserved());
@@ -245,7 +249,11 @@ impl Status<'_> {
             old,
         };
         let text = messages::rollout(numbers, waits.as_deref(), &self.why(trouble));
-        let condition = yes.because(reason, format!("{text}{}", self.preserved()));
+        let text = format!("{text}{}", self.preserved());
+        if let Some(changed) = changed {
+            return not_wanted(messages::amid_rollout(&changed, &text));
+        }
+        let condition = yes.because(reason, text);
         match failure.and_then(|cause| cause.reason.clone()) {
             None => condition,
             reason => Condition { reason, ..condition },
@@ -350,13 +358,18 @@ impl Status<'_> {
             Some(REASON_NEW_SET_AVAILABLE | REASON_CANARY_SOAKING) => {
                 return (now, u64::try_from(seconds).ok().map(Duration::from_secs));
             }
+            // It may be that of a complete one.
+            Some(REASON_SET_CHANGED) if !stored.is_equivalent_to(&now) => {
+                return (now, u64::try_from(seconds).ok().map(Duration::from_secs));
+            }
             _ => {}
         }
+        let may_be_late = stored.is_true() || stored.reason.as_deref() == Some(REASON_SET_CHANGED);
         let at = stored
             .last_transition
             .and_then(|since| since.checked_add(SignedDuration::from_secs(seconds.into())).ok());
         match at {
-            Some(at) if stored.is_true() && at <= self.now => (late(), None),
+            Some(at) if may_be_late && at <= self.now => (late(), None),
             Some(at) => (now, self.now.duration_until(at).try_into().ok()),
             None => (now, None),
         }

@@ -536,6 +536,52 @@ fn a_rollout_names_no_defaults_of_a_webhook_as_its_reason() {
 }
 
 #[test]
+fn a_set_whose_template_was_changed_does_not_hide_the_progress_deadline() {
+    let other = json!({"providerSpec": {"value": {"instanceType": "c"}}});
+    let changed = |old, new| {
+        let mut sets = rolling(old, new);
+        let replicas = new[0];
+        sets[1].set = set("b", replicas, 2, &json!({"spec": {"template": {"spec": other}}}));
+        sets
+    };
+    let waiting = || changed([3, 3], [1, 0, 1]);
+    let mut late = deployment();
+    late["spec"]["progressDeadlineSeconds"] = json!(600);
+    let age = |deployment: &mut Value, patch: &Value| {
+        for (name, value) in patch.as_object().unwrap() {
+            deployment["status"][name] = value.clone();
+        }
+        for one in deployment["status"]["conditions"].as_array_mut().unwrap() {
+            one["lastTransitionTime"] = json!("2026-06-01T11:50:00Z");
+        }
+    };
+    let progressing = |report: &Report| {
+        let one = condition(report, "Progressing");
+        (one["reason"].clone(), one["message"].as_str().unwrap_or_default().to_owned())
+    };
+    // A complete one has no deadline, and the next rollout begins later.
+    let complete = run(&late, changed([0, 0], [3, 3, 0]));
+    assert_eq!(progressing(&complete).0, "MachineSetChanged");
+    age(&mut late, &complete.status.unwrap());
+    assert_eq!(run(&late, changed([0, 0], [3, 3, 0])).status, None);
+    let first = run(&late, waiting());
+    let (reason, message) = progressing(&first);
+    assert_eq!(reason, "MachineSetChanged");
+    assert!(message.contains("(machinist rollout restart web). Revision 2: 1 of 3 "), "{message}");
+    // The counts are stored, and the condition is still that of the complete rollout.
+    let mut patch = first.status.clone().unwrap();
+    patch["conditions"] = late["status"]["conditions"].clone();
+    age(&mut late, &patch);
+    let again = run(&late, waiting());
+    assert_eq!(progressing(&again), (reason, message.clone()));
+    assert_eq!(again.retry, Some(Retry::Again(Duration::from_secs(600))));
+    age(&mut late, &first.status.unwrap());
+    let (reason, told) = progressing(&run(&late, waiting()));
+    assert_eq!(reason, "ProgressDeadlineExceeded");
+    assert!(told.ends_with(&message), "{told}");
+}
+
+#[test]
 fn a_canary_that_did_not_run_has_no_event() {
     let passed = |sets| {
         let snapshot = snapshot(&guarded(), sets);
