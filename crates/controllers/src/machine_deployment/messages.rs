@@ -259,6 +259,7 @@ texts! {
         "Cannot mark Nodes, or remove marks from them: {cause}. The rollout goes on; allow patch of nodes, or set \
          spec.strategy.markNodes to false";
     pub(super) fn without_marks(text: &str, cause: &str) = "{text}; cannot change marks on Nodes: {}", shortened(cause);
+    pub(super) fn deleting(cause: &str) = "{DELETING}; cannot remove marks from Nodes: {}", shortened(cause);
     pub(super) fn update_failed(cause: &str) = "Cannot update a MachineSet or Machine: {cause}";
     pub(super) fn list_failed(cause: &str) = "Cannot list Machines before sets are scaled: {cause}";
     pub(super) fn delete_failed(cause: &str) = "Cannot delete an old MachineSet: {cause}";
@@ -357,6 +358,7 @@ mod tests {
 
     const NORMAL: &str = "Event Normal";
     const FAILURE: &str = "Event Warning, condition ReplicaFailure=True";
+    const BOTH_UNKNOWN: &str = "condition Available=Unknown, condition Progressing=Unknown";
 
     fn change(field: &str) -> Change {
         Change {
@@ -473,11 +475,8 @@ mod tests {
                 ERROR_INVALID_CONFIGURATION,
                 AVAILABLE_UNKNOWN.to_owned(),
             ),
-            (
-                "condition Available=Unknown, condition Progressing=Unknown",
-                REASON_DELETING,
-                DELETING.to_owned(),
-            ),
+            (BOTH_UNKNOWN, REASON_DELETING, DELETING.to_owned()),
+            (BOTH_UNKNOWN, REASON_DELETING, deleting(&node_failed("n", refused))),
             ("condition ReplicaFailure=True", "FailedCreate", set_failure(set, "Cannot create")),
             (NORMAL, EventReason::Create.as_str(), created(set, 2)),
             (NORMAL, EventReason::Scaled.as_str(), scaled(set, 0, 1)),

@@ -36,10 +36,16 @@ pub(super) fn report(
         };
     };
     match (plan, outcome) {
-        (Plan::MarkNodes { .. }, outcome) if snapshot.meta.deleting => nodes::released(outcome),
+        (Plan::MarkNodes { .. }, Outcome::DryRun) if snapshot.meta.deleting => {
+            nodes::released(outcome)
+        }
+        (Plan::MarkNodes { .. }, outcome) if snapshot.meta.deleting => Report {
+            status: Status::deleting(view, nodes::trouble(outcome), now),
+            ..nodes::released(outcome)
+        },
         (Plan::MarkNodes { .. }, Outcome::Failed(failure)) => nodes::failed(failure),
         (Plan::NoOp(Reason::Deleting), _) => Report {
-            status: Status::deleting(view, now),
+            status: Status::deleting(view, None, now),
             ..Report::quiet(ReconcileResult::Settled)
         },
         (Plan::Refuse(refusal), _) => {

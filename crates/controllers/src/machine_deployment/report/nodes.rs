@@ -32,6 +32,16 @@ pub(super) fn released(outcome: &Outcome) -> Report {
     Report { retry, ..Report::quiet(result) }
 }
 
+/// Why marks could not be written, if a person has to do something about it.
+pub(super) fn trouble(outcome: &Outcome) -> Option<&str> {
+    match outcome {
+        Outcome::Failed(failure) => {
+            failure.category.needs_attention().then_some(failure.message.as_str())
+        }
+        _ => None,
+    }
+}
+
 /// When Nodes are tried again.
 pub(super) fn again(view: &View) -> Option<Duration> {
     let trouble = view.nodes.trouble.as_ref()?;
@@ -79,6 +89,33 @@ mod tests {
         snapshot.meta.deleting = true;
         assert_eq!(report(&snapshot, &plan, &refused, now()).retry, Some(Retry::Backoff));
         assert_eq!(report(&snapshot, &plan, &refused, now()).events, []);
+    }
+
+    #[test]
+    fn a_deployment_in_deletion_says_so_while_its_marks_cannot_be_removed() {
+        let sets = || vec![with_members(set("b", 3, 2, &json!({})), 3, 0)];
+        let mut stored = deployment();
+        let complete = snapshot(&stored, sets());
+        let plan = decide(&complete, now());
+        stored["status"] = report(&complete, &plan, &Outcome::Nothing, now()).status.unwrap();
+        let mut snapshot = snapshot(&stored, sets());
+        snapshot.meta.deleting = true;
+        let plan = Plan::MarkNodes { nodes: Vec::new(), rest: Some(Reason::Deleting) };
+        for (outcome, expected) in [
+            (Outcome::Executed, messages::DELETING.to_owned()),
+            (Outcome::Failed(failure(Category::Unavailable)), messages::DELETING.to_owned()),
+            (Outcome::Failed(failure(Category::Unauthorised)), messages::deleting("Node n: no")),
+        ] {
+            let told = report(&snapshot, &plan, &outcome, now());
+            let conditions = told.status.unwrap()["conditions"].take();
+            for one in conditions.as_array().unwrap() {
+                assert_eq!(
+                    (&one["reason"], &one["message"]),
+                    (&json!("Deleting"), &json!(expected))
+                );
+            }
+        }
+        assert_eq!(report(&snapshot, &plan, &Outcome::DryRun, now()).status, None);
     }
 
     #[test]

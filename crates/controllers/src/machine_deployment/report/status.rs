@@ -67,11 +67,13 @@ impl Status<'_> {
     }
 
     /// A deployment that is being deleted: what was reported of it does not hold any more.
-    pub(super) fn deleting(view: &View, now: Timestamp) -> Option<Value> {
+    /// `failure`: why it is not deleted yet.
+    pub(super) fn deleting(view: &View, failure: Option<&str>, now: Timestamp) -> Option<Value> {
         let stored = &view.deployment.status.conditions;
         let kinds = [CONDITION_AVAILABLE, CONDITION_PROGRESSING].into_iter();
         let kinds = kinds.filter(|kind| conditions::find(stored, kind).is_some());
-        let unknown = |kind| Condition::unknown(kind, REASON_DELETING, messages::DELETING);
+        let text = failure.map_or_else(|| messages::DELETING.to_owned(), messages::deleting);
+        let unknown = |kind| Condition::unknown(kind, REASON_DELETING, text.as_str());
         let list = conditions::set(stored, kinds.map(unknown), now)?;
         Some(json!({"conditions": conditions::to_json(&list)}))
     }
