@@ -12,8 +12,8 @@ pub(super) const IN_PLACE: &str = "InPlaceUpdate needs an agent that uses machin
     converted to a paused RollingUpdate: choose a strategy, and set spec.paused to false";
 pub(super) const IN_PLACE_TIMEOUT: &str = "not converted; \
     set the annotation machinist.dev/in-place-update-timeout in the template";
-pub(super) const PRESERVE: &str = "not converted; \
-    annotate Machines with machinist.dev/preserve, or set autoPreserveFailedMachineMax of the MachineDeployment";
+pub(super) const PRESERVE_IN_SET: &str = "not converted: only a MachineDeployment has it; \
+    convert to one, or annotate the template with machinist.dev/preserve=when-failed";
 pub(super) const EVICTIONS: &str =
     "not supported: evictions are repeated until the drain timeout; lower drainTimeout instead";
 pub(super) const ROLLBACK: &str = "not supported; apply the earlier template";
@@ -47,6 +47,8 @@ texts! {
     pub(super) fn duplicate(earlier: &str) =
         "is also at {earlier}; the later one is used: remove one of them";
     pub(super) fn not_a_duration(got: &str) = "must be a duration such as 10m (got {got:?})";
+    pub(super) fn preserve(got: &str) =
+        "must be now, when-failed, auto-preserved or false (got {got:?}); left out";
     pub(super) fn strategy(got: &str) =
         "must be RollingUpdate, Recreate or InPlaceUpdate (got {got:?})";
     pub(super) fn class_kind(got: &str) =
@@ -95,7 +97,8 @@ mod tests {
             ("spec.strategy.type", IN_PLACE.to_owned()),
             ("spec.strategy.type", strategy("Canary")),
             (&format!("{field}.inPlaceUpdateTimeout"), IN_PLACE_TIMEOUT.to_owned()),
-            ("spec.autoPreserveFailedMachineMax", PRESERVE.to_owned()),
+            ("spec.autoPreserveFailedMachineMax", PRESERVE_IN_SET.to_owned()),
+            ("metadata.annotations[node.machine.sapcloud.io/preserve]", preserve("soon")),
             (&format!("{field}.maxEvictRetries"), EVICTIONS.to_owned()),
             (&format!("{field}.drainTimeout"), not_a_duration("soon")),
             ("", duplicate("workers.yaml:1")),

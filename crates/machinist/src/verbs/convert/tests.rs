@@ -280,15 +280,10 @@ fn unsupported_fields_are_reported_with_their_path() {
     let rows = [
         (spec(strategy), "spec.strategy.type"),
         (spec(json!({"rollbackTo": {"revision": 2}})), "spec.rollbackTo"),
-        (spec(json!({"autoPreserveFailedMachineMax": 1})), "spec.autoPreserveFailedMachineMax"),
         (spec(json!({"future": 1})), "spec.future"),
         (
             template(json!({"inPlaceUpdateTimeout": "1m"})),
             "spec.template.spec.inPlaceUpdateTimeout",
-        ),
-        (
-            template(json!({"machinePreserveTimeout": "1m"})),
-            "spec.template.spec.machinePreserveTimeout",
         ),
         (template(json!({"maxEvictRetries": 3})), "spec.template.spec.maxEvictRetries"),
         (template(json!({"class": {"kind": "AWSMachineClass"}})), "spec.template.spec.class.kind"),
@@ -315,10 +310,6 @@ fn unsupported_fields_are_reported_with_their_path() {
             annotation("node.machine.sapcloud.io/effective-creation-timeout"),
             "metadata.annotations[node.machine.sapcloud.io/effective-creation-timeout]",
         ),
-        (
-            annotation("node.machine.sapcloud.io/preserve"),
-            "metadata.annotations[node.machine.sapcloud.io/preserve]",
-        ),
     ];
     for (change, path) in rows {
         let (_, lines) = both(&with(deployment(), &change));
@@ -328,6 +319,72 @@ fn unsupported_fields_are_reported_with_their_path() {
     let (objects, _) =
         both(&with(deployment(), &spec(json!({"strategy": {"type": "InPlaceUpdate"}}))));
     assert_eq!(of_kind(&objects, "MachineDeployment")["spec"]["paused"], true);
+}
+
+#[test]
+fn preservation_is_converted() {
+    let annotation = "node.machine.sapcloud.io/preserve";
+    let on = |value: &str| json!({"metadata": {"annotations": {annotation: value}}});
+    let annotations = |object: &Value, lines: usize| {
+        let (objects, found) = both(object);
+        assert_eq!(found.len(), lines, "{found:?}");
+        let converted = of_kind(&objects, object["kind"].as_str().unwrap()).clone();
+        let pointers = ["/metadata", "/spec/template/metadata", "/spec/template/spec/metadata"];
+        pointers.map(|pointer| {
+            let annotations = &converted.pointer(pointer).unwrap_or(&Value::Null)["annotations"];
+            let names = ["preserve", "preserve-timeout", "preserved-until"];
+            names.map(|name| annotations[format!("machinist.dev/{name}")].clone())
+        })
+    };
+    let nothing = || [Value::Null, Value::Null, Value::Null];
+    for (own, expected, lines) in [
+        ("now", json!("now"), 0),
+        ("when-failed", json!("when-failed"), 0),
+        ("auto-preserved", json!("auto"), 0),
+        ("false", json!("false"), 0),
+        ("soon", Value::Null, 1),
+    ] {
+        let expected = [expected, Value::Null, Value::Null];
+        assert_eq!(annotations(&with(machine(), &on(own)), lines)[0], expected, "{own}");
+        let change = json!({"spec": {"template": on(own)}});
+        assert_eq!(
+            annotations(&with(set(), &change), lines),
+            [nothing(), expected, nothing()],
+            "{own}"
+        );
+    }
+    let node = json!({"spec": {"template": {"spec": {"nodeTemplate": on("now")}}}});
+    let on_node = [json!("now"), Value::Null, Value::Null];
+    assert_eq!(annotations(&with(deployment(), &node), 0), [nothing(), nothing(), on_node]);
+    assert_eq!(annotations(&with(deployment(), &on("now")), 1), [nothing(), nothing(), nothing()]);
+    for (name, value, expected) in
+        [("machinePreserveTimeout", "8h", "8h"), ("preserveTimeout", "0s", "1s")]
+    {
+        let change = json!({"spec": {"template": {"spec": {name: value}}}});
+        let expected = [Value::Null, json!(expected), Value::Null];
+        assert_eq!(annotations(&with(deployment(), &change), 0)[1], expected, "{name}");
+    }
+    let until = "2026-06-05T12:00:00Z";
+    let status = json!({"status": {"currentStatus": {"preserveExpiryTime": until}}});
+    let kept = with(machine(), &status);
+    assert_eq!(annotations(&kept, 0)[0], [json!("now"), Value::Null, json!(until)]);
+    let kept = with(kept, &on("when-failed"));
+    assert_eq!(annotations(&kept, 0)[0], [json!("when-failed"), Value::Null, json!(until)]);
+}
+
+#[test]
+fn failed_machines_are_kept_by_deployments_and_not_by_sets_alone() {
+    let change = json!({"spec": {"autoPreserveFailedMachineMax": 2}});
+    let (objects, lines) = both(&with(deployment(), &change));
+    assert_eq!(lines, [""; 0]);
+    let spec = &of_kind(&objects, "MachineDeployment")["spec"];
+    assert_eq!(spec["autoPreserveFailedMachineMax"], 2);
+    let alone = with(set(), &change);
+    let (_, lines) = both(&alone);
+    assert!(lines[0].starts_with("spec.autoPreserveFailedMachineMax: "), "{lines:?}");
+    let owner = json!([{"kind": "MachineDeployment", "controller": true}]);
+    let (_, lines) = both(&with(alone, &json!({"metadata": {"ownerReferences": owner}})));
+    assert_eq!(lines, [""; 0]);
 }
 
 #[test]

@@ -10,6 +10,8 @@ pub(crate) struct Configuration {
     pub(crate) creation: String,
     pub(crate) drain: String,
     pub(crate) health: String,
+    /// Machinist's default is the same.
+    pub(crate) preserve: Option<String>,
     pub(crate) replaces_unhealthy: bool,
     /// Conditions that must not be true.
     pub(crate) conditions: Vec<String>,
@@ -21,6 +23,7 @@ impl Default for Configuration {
             creation: "20m".to_owned(),
             drain: "2h".to_owned(),
             health: "10m".to_owned(),
+            preserve: None,
             replaces_unhealthy: true,
             conditions: [
                 "KernelDeadlock",
@@ -38,8 +41,6 @@ impl Configuration {
     pub(super) fn read(fields: &mut Fields<'_>) -> Self {
         let default = Self::default();
         fields.refuse("inPlaceUpdateTimeout", messages::IN_PLACE_TIMEOUT);
-        fields.refuse("machinePreserveTimeout", messages::PRESERVE);
-        fields.refuse("preserveTimeout", messages::PRESERVE);
         fields.refuse("maxEvictRetries", messages::EVICTIONS);
         let conditions = fields.text("nodeConditions").map(|list| {
             let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
@@ -49,6 +50,8 @@ impl Configuration {
             creation: timeout(fields, "creationTimeout").unwrap_or(default.creation),
             drain: timeout(fields, "drainTimeout").unwrap_or(default.drain),
             health: timeout(fields, "healthTimeout").unwrap_or(default.health),
+            preserve: timeout(fields, "preserveTimeout")
+                .or_else(|| timeout(fields, "machinePreserveTimeout")),
             replaces_unhealthy: fields.flag("disableHealthTimeout") != Some(true),
             conditions: conditions.unwrap_or(default.conditions),
         }

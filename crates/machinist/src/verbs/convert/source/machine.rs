@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use machinist_api::parts::Taint;
 use machinist_provider::fields::Fields;
+use serde_json::Value;
 
 use super::{Configuration, Metadata};
 use crate::verbs::convert::messages;
@@ -10,6 +12,8 @@ use crate::verbs::convert::messages;
 pub(crate) struct Machine {
     pub(crate) metadata: Metadata,
     pub(crate) spec: MachineSpec,
+    /// When it is not kept for debugging any more, if it is.
+    pub(crate) preserved_until: Option<Timestamp>,
 }
 
 /// Of a MachineSet or MachineDeployment.
@@ -32,7 +36,13 @@ pub(crate) struct MachineSpec {
 impl Machine {
     pub(super) fn read(fields: &mut Fields<'_>) -> Self {
         let metadata = Metadata::of_object(fields);
-        Self { metadata, spec: fields.object("spec", MachineSpec::read).unwrap_or_default() }
+        let status = fields.value("status").unwrap_or_default();
+        let until = status.pointer("/currentStatus/preserveExpiryTime").and_then(Value::as_str);
+        Self {
+            metadata,
+            spec: fields.object("spec", MachineSpec::read).unwrap_or_default(),
+            preserved_until: until.and_then(|time| time.parse().ok()),
+        }
     }
 }
 

@@ -100,8 +100,10 @@ impl Sources {
             findings.push(Finding { level, path, text: messages::duplicate(&earlier) });
         }
         let value = Fields::read("", object.fields, &mut findings, |fields| {
-            fields.ignore(&["apiVersion", "kind", "status"]);
-            read(fields)
+            fields.ignore(&["apiVersion", "kind"]);
+            let value = read(fields);
+            fields.ignore(&["status"]);
+            value
         });
         notes.add(&origin, findings);
         Sourced { origin, value }

@@ -11,6 +11,7 @@ pub(crate) struct Set {
     pub(crate) selector: LabelSelector,
     pub(crate) template: Template,
     pub(crate) min_ready_seconds: Option<i32>,
+    pub(crate) auto_preserve_max: Option<i32>,
 }
 
 impl Set {
@@ -24,7 +25,6 @@ impl Set {
     pub(super) fn read_spec(spec: &mut Fields<'_>) -> Self {
         // Nothing reads it.
         spec.ignore(&["machineClass"]);
-        spec.refuse("autoPreserveFailedMachineMax", messages::PRESERVE);
         let selector = spec.decode("selector", "a label selector");
         if selector.is_none() {
             spec.add(Level::Invalid, "selector", messages::REQUIRED);
@@ -36,6 +36,7 @@ impl Set {
             selector: selector.unwrap_or_default(),
             template: spec.object("template", Template::read).unwrap_or_default(),
             min_ready_seconds: spec.count("minReadySeconds").filter(|seconds| *seconds > 0),
+            auto_preserve_max: spec.count("autoPreserveFailedMachineMax").filter(|max| *max > 0),
         }
     }
 }

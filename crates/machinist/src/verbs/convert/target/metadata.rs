@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machinist_api::names::{
     ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY, ANNOTATION_FORCE_DELETION,
-    ANNOTATION_REVISION, LABEL_TEMPLATE_HASH,
+    ANNOTATION_PRESERVE, ANNOTATION_REVISION, LABEL_TEMPLATE_HASH, PRESERVE_AUTO,
 };
 use machinist_provider::fields::{Finding, Level};
 use serde_json::{Map, Value, json};
@@ -25,6 +25,8 @@ const PRIORITY: &str = "machinepriority.machine.sapcloud.io";
 pub(super) const EFFECTIVE_TIMEOUT: &str = "node.machine.sapcloud.io/effective-creation-timeout";
 /// Annotations that become others.
 const CONVERTED: &[&str] = &[PRIORITY, EFFECTIVE_TIMEOUT];
+/// On a Machine or Node.
+pub(super) const PRESERVE: &str = "node.machine.sapcloud.io/preserve";
 const FORCE_DELETION: &str = "force-deletion";
 /// Of Kubernetes' and machine-controller-manager's tools; they describe the old object.
 const OUTDATED: &[&str] = &["kubectl.kubernetes.io/", "deployment.kubernetes.io/"];
@@ -33,7 +35,6 @@ const STATE: &[&str] = &["node", "freeze", "force-drain", FORCE_DELETION];
 
 /// Annotations that ask for something that does not go on by itself.
 const REQUESTS: &[(&str, &str)] = &[
-    ("node.machine.sapcloud.io/preserve", messages::PRESERVE),
     ("node.machine.sapcloud.io/trigger-deletion-by-mcm", messages::TRIGGER_DELETION),
     ("machine.sapcloud.io/awsPlacement", messages::PLACEMENT_ANNOTATION),
 ];
@@ -115,7 +116,16 @@ pub(super) fn plain_annotations(source: &Pairs, path: &str, findings: &mut Vec<F
     let mut kept = Pairs::new();
     for (name, value) in source {
         let path = || format!("{path}.annotations[{name}]");
-        if let Some((_, text)) = REQUESTS.iter().find(|(request, _)| request == name) {
+        if name == PRESERVE {
+            match preserve(value) {
+                Some(request) => drop(kept.insert(ANNOTATION_PRESERVE.to_owned(), request)),
+                None => findings.push(Finding {
+                    level: Level::Unsupported,
+                    path: path(),
+                    text: messages::preserve(value),
+                }),
+            }
+        } else if let Some((_, text)) = REQUESTS.iter().find(|(request, _)| request == name) {
             let text = (*text).to_owned();
             findings.push(Finding { level: Level::Unsupported, path: path(), text });
         } else if is_foreign(name) {
@@ -129,6 +139,14 @@ pub(super) fn plain_annotations(source: &Pairs, path: &str, findings: &mut Vec<F
     kept
 }
 
+fn preserve(request: &str) -> Option<String> {
+    match request {
+        "now" | "when-failed" | "false" => Some(request.to_owned()),
+        "auto-preserved" => Some(PRESERVE_AUTO.to_owned()),
+        _ => None,
+    }
+}
+
 /// In a template, a mark for deletion would be on every Machine.
 pub(super) fn leave_out_marks(annotations: &mut Pairs, path: &str, findings: &mut Vec<Finding>) {
     for mark in [ANNOTATION_DELETE_MACHINE, ANNOTATION_DELETE_MACHINE_LEGACY] {
@@ -139,7 +157,7 @@ pub(super) fn leave_out_marks(annotations: &mut Pairs, path: &str, findings: &mu
     }
 }
 
-fn left_out(path: String) -> Finding {
+pub(super) fn left_out(path: String) -> Finding {
     Finding { level: Level::Note, path, text: messages::LEFT_OUT.to_owned() }
 }
 

@@ -10,6 +10,7 @@ mod template;
 
 use std::collections::BTreeMap;
 
+use machinist_api::names::{ANNOTATION_PRESERVE, ANNOTATION_PRESERVED_UNTIL};
 use machinist_provider::fields::{Finding, Level};
 use serde_json::{Value, json};
 
@@ -121,8 +122,13 @@ fn convert_machine(
     }
     let namespace = metadata.namespace.as_deref();
     let class = classes.find(namespace, &machine.spec.class, "spec.class.name", findings)?;
-    let (labels, annotations) =
+    let (labels, mut annotations) =
         template::machine_metadata(metadata, &machine.spec, class, "metadata", selected, findings);
+    if let Some(until) = machine.preserved_until {
+        // What keeps it may be requested on its Node, where machinist does not read it.
+        annotations.entry(ANNOTATION_PRESERVE.to_owned()).or_insert_with(|| "now".to_owned());
+        annotations.insert(ANNOTATION_PRESERVED_UNTIL.to_owned(), until.to_string());
+    }
     let spec = template::machine_spec(&machine.spec, class, "spec", findings);
     let metadata = metadata::of(metadata, labels, annotations);
     Some(vec![object("Machine", &metadata, &serde_json::to_value(spec).ok()?)])

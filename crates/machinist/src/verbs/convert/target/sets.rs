@@ -4,13 +4,13 @@ use machinist_api::machine_deployment::{
     DeploymentStrategy, MachineDeploymentSpec, RollingUpdate, StrategyType,
 };
 use machinist_api::machine_set::MachineSetSpec;
-use machinist_api::names::ANNOTATION_CREATION_TIMEOUT;
+use machinist_api::names::{ANNOTATION_CREATION_TIMEOUT, ANNOTATION_PRESERVE};
 use machinist_api::parts::LabelSelector;
 use machinist_provider::fields::{Finding, Level};
 use serde_json::{Value, json};
 
 use super::class::Translation;
-use super::metadata::{self, EFFECTIVE_TIMEOUT, Pairs, Selected};
+use super::metadata::{self, EFFECTIVE_TIMEOUT, PRESERVE, Pairs, Selected};
 use super::{Classes, health_check, object, template};
 use crate::verbs::convert::messages;
 use crate::verbs::convert::source::{self, Strategy, StrategyKind, read_timeout};
@@ -40,6 +40,11 @@ pub(super) fn set(
     let mut objects = vec![object("MachineSet", &metadata, &serde_json::to_value(spec).ok()?)];
     // A MachineDeployment has its own.
     if source.metadata.owner.as_deref() != Some(DEPLOYMENT) {
+        if source.auto_preserve_max.is_some() {
+            let path = "spec.autoPreserveFailedMachineMax".to_owned();
+            let text = messages::PRESERVE_IN_SET.to_owned();
+            findings.push(Finding { level: Level::Unsupported, path, text });
+        }
         objects.extend(health_check::of(&source.metadata, source, &selector));
     }
     Some(objects)
@@ -63,6 +68,7 @@ pub(super) fn deployment(
     }
     let selector = selector(&set.selector);
     let spec = MachineDeploymentSpec {
+        auto_preserve_failed_machine_max: set.auto_preserve_max,
         min_ready_seconds: set.min_ready_seconds,
         // A rolling update would replace what was to be updated in place.
         paused: (source.paused || source.strategy.kind == StrategyKind::InPlaceUpdate)
@@ -99,6 +105,12 @@ fn object_metadata(
     findings: &mut Vec<Finding>,
 ) -> Value {
     let mut annotations: Pairs = metadata::annotations(source, "metadata", findings);
+    // It is about Machines.
+    if source.annotations.contains_key(PRESERVE)
+        && annotations.remove(ANNOTATION_PRESERVE).is_some()
+    {
+        findings.push(metadata::left_out(format!("metadata.annotations[{PRESERVE}]")));
+    }
     for (name, value) in &class.capacity {
         annotations.entry(name.clone()).or_insert_with(|| value.clone());
     }

@@ -1,6 +1,9 @@
 use machinist_api::machine::{MachineSpec, ProviderSpec};
 use machinist_api::machine_set::MachineTemplate;
-use machinist_api::names::{ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT, LABEL_CLUSTER};
+use machinist_api::names::{
+    ANNOTATION_CREATION_TIMEOUT, ANNOTATION_DRAIN_TIMEOUT, ANNOTATION_PRESERVE_TIMEOUT,
+    LABEL_CLUSTER,
+};
 use machinist_api::parts::ObjectMetadata;
 use machinist_provider::fields::Finding;
 
@@ -50,6 +53,9 @@ pub(super) fn machine_metadata(
     let timeouts = &spec.configuration;
     annotations.insert(ANNOTATION_CREATION_TIMEOUT.to_owned(), timeouts.creation.clone());
     annotations.insert(ANNOTATION_DRAIN_TIMEOUT.to_owned(), timeouts.drain.clone());
+    if let Some(preserve) = &timeouts.preserve {
+        annotations.insert(ANNOTATION_PRESERVE_TIMEOUT.to_owned(), preserve.clone());
+    }
     (labels, annotations)
 }
 
