@@ -26,6 +26,7 @@ const LEAST_POINTS_OF_FREEZING: usize = 3;
 const LEAST_POINTS_OF_REMEDIATING: usize = 4;
 
 const OF_SETS: &[&str] = &["machine", "machineset", "nodelink"];
+const OF_DEPLOYMENTS: &[&str] = &["machine", "machineset", "machinedeployment", "nodelink"];
 
 async fn every_write_survives_every_fault(
     (definitions, yaml): (&str, &str),
@@ -81,10 +82,9 @@ async fn no_machine_is_lost_or_leaked_on_openshifts_definitions_in_an_unkind_clo
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rolling_update_keeps_within_its_limits_and_completes() {
     let on = ("our definitions, rolling", &*ours());
-    let controllers = &["machine", "machineset", "machinedeployment", "nodelink"];
     // Eight machines live in each run.
     let scenario = (Rolling, sample().sparser(3));
-    every_write_survives_every_fault(on, controllers, scenario, LEAST_POINTS_OF_ROLLING).await;
+    every_write_survives_every_fault(on, OF_DEPLOYMENTS, scenario, LEAST_POINTS_OF_ROLLING).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -92,7 +92,7 @@ async fn a_failed_machine_is_kept_until_the_user_is_done() {
     let on = ("our definitions, preserving", &*ours());
     every_write_survives_every_fault(
         on,
-        OF_SETS,
+        OF_DEPLOYMENTS,
         (Preserving, sample().sparser(2)),
         LEAST_POINTS_OF_PRESERVING,
     )
@@ -109,9 +109,8 @@ async fn a_freeze_in_the_middle_of_scaling_stops_it_and_its_end_continues_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_update_in_place_keeps_every_machine_and_completes() {
     let on = ("our definitions, in place", &*ours());
-    let controllers = &["machine", "machineset", "machinedeployment", "nodelink"];
     let scenario = (InPlace, sample().sparser(2));
-    every_write_survives_every_fault(on, controllers, scenario, LEAST_POINTS_OF_IN_PLACE).await;
+    every_write_survives_every_fault(on, OF_DEPLOYMENTS, scenario, LEAST_POINTS_OF_IN_PLACE).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
