@@ -13,7 +13,7 @@ use super::template;
 use crate::kinds::{MachineDeployment, MachineDeployments, MachineSet, MachineSets, Machines};
 
 #[derive(Debug)]
-struct Unread;
+pub(super) struct Unread;
 
 impl SpecHalf for Unread {
     fn shape(&self, _: &RawValue) -> Result<Shape, SpecError> {

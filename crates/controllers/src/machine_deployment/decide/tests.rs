@@ -1,3 +1,4 @@
+mod plans;
 mod preserved;
 
 use machinist_domain::key::{ObjectKey, Uid};
