@@ -373,6 +373,8 @@ impl Fleet<'_> {
         let wanted = self.new.map_or(0, |new| self.sets[new].desired);
         let old = (0..self.sets.len()).filter(|set| Some(*set) != self.new);
         let leaving = old.map(|set| self.sets[set].count()).sum::<usize>() > 0;
+        let has_excess = |new: usize| self.sets[new].members + self.sets[new].open > wanted;
+        let leaving = leaving || self.new.is_some_and(has_excess);
         if self.paused {
             Step::Wait(Wait::Paused)
         } else if self.guard == Guard::Aborted {

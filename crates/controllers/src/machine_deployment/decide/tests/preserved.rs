@@ -64,6 +64,8 @@ fn of_the_current_template_they_are_replicas_of_which_nothing_is_expected() {
     assert_eq!(plan_of(2, [3, 2, 0], [0, 1]), "scale b from 3 to 2");
     assert_eq!(plan_of(0, [3, 2, 0], [0, 1]), "scale b from 3 to 0");
     assert_eq!(plan_of(0, [0, 0, 0], [1, 1]), complete);
+    let waits = "no-op: waiting for Machines to be gone";
+    assert_eq!(plan_of(2, [2, 2, 0], [1, 0]), waits, "one of the three will be deleted");
     // A set that has more than its size because of them is not blocked.
     assert_eq!(plan_of(3, [1, 0, 0], [2, 0]), "scale b from 1 to 3");
 }
