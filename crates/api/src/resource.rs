@@ -1,6 +1,8 @@
 //! Names and paths of each kind. Names from the cluster are percent-encoded, so that none leaves its path segment.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Resource {
@@ -72,7 +74,28 @@ impl fmt::Display for Subresource {
     }
 }
 
+/// The names of kinds that are only known at run time.
+static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+
+fn kept(name: &str) -> &'static str {
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let name: &'static str = Box::leak(name.into());
+    names.insert(name);
+    name
+}
+
 impl Resource {
+    /// Stands for a kind that is only known at run time.
+    pub const UNNAMED: Self = resource("", "", "", "");
+
+    /// A kind that is only known at run time. Each name is kept for ever, once, so only served kinds may be named.
+    pub fn named(group: &str, version: &str, plural: &str, kind: &str) -> Self {
+        resource(kept(group), kept(version), kept(plural), kept(kind))
+    }
+
     /// `group/version`, or the bare version for the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
@@ -153,6 +176,17 @@ mod tests {
         );
         assert_eq!(NODES.object_path("", "n"), "/api/v1/nodes/n");
         assert_eq!(NODES.api_version(), "v1");
+    }
+
+    #[test]
+    fn a_kind_that_is_named_twice_is_the_same() {
+        let named = || {
+            let names = ["g.io", "v1", "fixes", "Fix"].map(str::to_owned);
+            Resource::named(&names[0], &names[1], &names[2], &names[3])
+        };
+        assert_eq!(named(), named());
+        assert!(std::ptr::eq(named().kind, named().kind));
+        assert_eq!(named().object_path("ns", "a"), "/apis/g.io/v1/namespaces/ns/fixes/a");
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use machinist_domain::key::ObjectKey;
 use machinist_domain::retry::{Category, Classified, Retry};
-use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::kind::Kind;
+use machinist_runtime::cache::{AnyCache as _, Cache};
 use machinist_runtime::cluster::ApiError;
 
 use crate::cloud_access::messages;
@@ -87,7 +87,7 @@ impl FirstList {
     pub(crate) async fn of<K: Kind>(&self, cache: &Cache<K>) -> Result<(), Unreadable> {
         let given_up = self.given_up.load(Ordering::Relaxed);
         let patience = if given_up { Duration::ZERO } else { self.patience };
-        let waited = wait(cache, || Target::Other(K::RESOURCE.to_string()), patience).await;
+        let waited = wait(cache, || Target::Other(cache.resource().to_string()), patience).await;
         self.given_up.store(waited.is_err(), Ordering::Relaxed);
         waited
     }

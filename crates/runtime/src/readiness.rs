@@ -145,7 +145,7 @@ impl Readiness {
         }
         for cache in caches {
             // A single object that is forbidden or not served concerns only its users.
-            let optional = matches!(cache.scope(), Scope::Object(_))
+            let optional = cache.is_optional()
                 // Only controllers that wait to start need definitions.
                 || (cache.resource() == CUSTOM_RESOURCE_DEFINITIONS && state.waiting.is_empty());
             let (works, line) = describe_cache(&**cache);
@@ -198,6 +198,10 @@ mod tests {
     impl AnyCache for Forbidden {
         fn resource(&self) -> Resource {
             self.0
+        }
+
+        fn is_optional(&self) -> bool {
+            matches!(self.1, Scope::Object(_))
         }
 
         fn scope(&self) -> &Scope {

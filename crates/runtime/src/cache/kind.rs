@@ -8,8 +8,15 @@ use serde::de::DeserializeOwned;
 pub trait Kind: Send + Sync + 'static {
     type Wire: DeserializeOwned;
     type Stored: Stored;
+    /// [`Resource::UNNAMED`] if it is only known at run time; then [`Kind::resource`] names it.
     const RESOURCE: Resource;
     const METADATA_ONLY: bool = false;
+    /// Whether only the objects that name it need it, so that a missing right does not make the process unready.
+    const OPTIONAL: bool = false;
+
+    fn resource(&self) -> Resource {
+        Self::RESOURCE
+    }
 
     /// Keeps what controllers need. Validation errors are stored as well, so that a controller can report them.
     fn project(&self, wire: Self::Wire) -> Self::Stored;

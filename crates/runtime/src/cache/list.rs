@@ -18,7 +18,8 @@ impl<K: Kind> Cache<K> {
     pub async fn verify(&self) -> Result<usize, ApiError> {
         let mut listing = self.store.listing();
         let known = Some(self.store.position());
-        let at = self.list_into(&mut listing, &self.scope.path(K::RESOURCE), known).await?;
+        let at =
+            self.list_into(&mut listing, &self.scope.path(self.kind.resource()), known).await?;
         self.store.listing_done(&mut listing, at);
         for key in std::mem::take(&mut listing.unconfirmed) {
             self.read_live(&key).await?;
@@ -35,9 +36,9 @@ impl<K: Kind> Cache<K> {
         labels: &str,
         known: &[ObjectKey],
     ) -> Result<(), ApiError> {
-        self.metrics.live_read(K::RESOURCE);
+        self.metrics.live_read(self.kind.resource());
         let (mut listing, position) = (self.store.listing(), self.store.position());
-        let mut path = K::RESOURCE.collection_path(Some(namespace));
+        let mut path = self.kind.resource().collection_path(Some(namespace));
         path.push_str("?labelSelector=");
         push_encoded(&mut path, labels);
         path.push('&');
@@ -70,7 +71,8 @@ impl<K: Kind> Cache<K> {
                 if let (None, Some(known)) = (version.replace(at), known)
                     && at < known
                 {
-                    tracing::warn!(%at, %known, resource = %K::RESOURCE, "resourceVersion regressed; relisting");
+                    let resource = self.kind.resource();
+                    tracing::warn!(%at, %known, %resource, "resourceVersion regressed; relisting");
                     self.store.regressed(listing, known);
                 }
                 for raw in page.items.unwrap_or_default() {

@@ -29,8 +29,8 @@ impl<K: Kind> Cache<K> {
     }
 
     async fn fetch(&self, key: &ObjectKey) -> Result<Option<Entry<K::Stored>>, ApiError> {
-        self.metrics.live_read(K::RESOURCE);
-        let path = K::RESOURCE.object_path(&key.namespace, &key.name);
+        self.metrics.live_read(self.kind.resource());
+        let path = self.kind.resource().object_path(&key.namespace, &key.name);
         match self.session.get(&path, accept::<K>(false), self.timings.request).await {
             Ok(body) => {
                 let raw: &RawValue = serde_json::from_slice(&body)?;

@@ -67,7 +67,7 @@ impl Scope {
 
 /// The objects of one kind in one scope of one cluster.
 pub struct Cache<K: Kind> {
-    kind: K,
+    pub(crate) kind: K,
     scope: Scope,
     session: Session,
     store: Store<K::Stored>,
@@ -93,7 +93,7 @@ struct Health {
 impl<K: Kind> std::fmt::Debug for Cache<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Cache")
-            .field("resource", &K::RESOURCE)
+            .field("resource", &self.kind.resource())
             .field("scope", &self.scope)
             .field("store", &self.store)
             .finish_non_exhaustive()
@@ -172,6 +172,8 @@ impl<K: Kind> Cache<K> {
 /// A cache of any kind, for readiness and metrics.
 pub trait AnyCache: Send + Sync {
     fn resource(&self) -> Resource;
+    /// Whether it concerns only its users if it cannot be filled.
+    fn is_optional(&self) -> bool;
     fn scope(&self) -> &Scope;
     fn state(&self) -> CacheState;
     /// Keys of all objects, undecodable ones included.
@@ -195,7 +197,11 @@ pub struct CacheState {
 
 impl<K: Kind> AnyCache for Cache<K> {
     fn resource(&self) -> Resource {
-        K::RESOURCE
+        self.kind.resource()
+    }
+
+    fn is_optional(&self) -> bool {
+        K::OPTIONAL || matches!(self.scope, Scope::Object(_))
     }
 
     fn scope(&self) -> &Scope {

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
+use machinist_api::resource::Resource;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch as signal};
 use tokio_util::sync::CancellationToken;
@@ -23,7 +24,7 @@ use crate::tasks::Tasks;
 use crate::timings::Timings;
 use crate::user_agent::UserAgent;
 
-type CacheId = (String, TypeId, Scope);
+type CacheId = (String, TypeId, Resource, Scope);
 type Open = Mutex<HashMap<CacheId, Opened>>;
 
 pub struct Caches {
@@ -90,18 +91,19 @@ impl Caches {
         Self { open: Arc::default(), clock, timings, metrics, tasks }
     }
 
-    /// The cache of a kind, opened on first use; it stays. Only the first `kind` is used.
+    /// The cache of a kind, opened on first use; it stays. Only the first `kind` of a resource is used.
     pub fn open<K: Kind>(&self, cluster: &Cluster, scope: Scope, kind: K) -> Arc<Cache<K>> {
         self.find(cluster, scope, kind, true).cache
     }
 
-    /// The cache of a kind, opened on first use, until the last holder drops it. Only the first `kind` is used.
+    /// The cache of a kind, opened on first use, until the last holder drops it. Only the first `kind` of a resource is
+    /// used.
     pub fn hold<K: Kind>(&self, cluster: &Cluster, scope: Scope, kind: K) -> Held<K> {
         self.find(cluster, scope, kind, false)
     }
 
     fn find<K: Kind>(&self, cluster: &Cluster, scope: Scope, kind: K, keep: bool) -> Held<K> {
-        let id = (cluster.url.clone(), TypeId::of::<K>(), scope.clone());
+        let id = (cluster.url.clone(), TypeId::of::<K>(), kind.resource(), scope.clone());
         let mut open = self.open.lock();
         if let Some(opened) = open.get_mut(&id)
             && let Some(hold) = opened.hold.upgrade()
@@ -114,7 +116,7 @@ impl Caches {
         }
         let cache = self.unwatched(cluster, scope, kind);
         let stop = self.tasks.stopping().child_token();
-        let task = messages::cache_task(K::RESOURCE);
+        let task = messages::cache_task(cache.kind.resource());
         self.tasks.spawn(task, Arc::clone(&cache).run(stop.clone()));
         let hold = Arc::new(Hold { id: id.clone(), stop, open: Arc::downgrade(&self.open) });
         let opened = Opened {

@@ -47,7 +47,7 @@ impl<K: Kind> Cache<K> {
                     if let Retry::After(after) = error.retry() {
                         at_least = after;
                     }
-                    tracing::warn!(%error, failures, resource = %K::RESOURCE, "watch failed; retrying");
+                    tracing::warn!(%error, failures, resource = %self.kind.resource(), "watch failed; retrying");
                     self.health.lock().trouble = Some(error);
                     self.troubled.notify_waiters();
                 }
@@ -85,7 +85,7 @@ impl<K: Kind> Cache<K> {
     async fn watch_once(&self) -> Result<End, ApiError> {
         let path = format!(
             "{}watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}",
-            self.scope.path(K::RESOURCE),
+            self.scope.path(self.kind.resource()),
             self.store.position(),
             self.timings.watch.as_secs().max(1),
         );
@@ -106,7 +106,7 @@ impl<K: Kind> Cache<K> {
         loop {
             let Ok(line) = tokio::time::timeout(silence, lines.next()).await else {
                 // Not an error: some API servers send no bookmarks for Events.
-                tracing::debug!(resource = %K::RESOURCE, ?silence, "watch is silent; reopening");
+                tracing::debug!(resource = %self.kind.resource(), ?silence, "watch is silent; reopening");
                 return Ok(End::Closed);
             };
             let Some(line) = line? else { return Ok(End::Closed) };
@@ -151,11 +151,11 @@ impl<K: Kind> Cache<K> {
             match self.verify().await {
                 Ok(0) => {}
                 Ok(repairs) => {
-                    tracing::warn!(repairs, resource = %K::RESOURCE, "resync corrected the cache");
-                    self.metrics.repaired(K::RESOURCE, repairs);
+                    tracing::warn!(repairs, resource = %self.kind.resource(), "resync corrected the cache");
+                    self.metrics.repaired(self.kind.resource(), repairs);
                 }
                 Err(error) => {
-                    tracing::warn!(%error, resource = %K::RESOURCE, "resync failed");
+                    tracing::warn!(%error, resource = %self.kind.resource(), "resync failed");
                 }
             }
             // Retries what waits for a change, in case another object changed.

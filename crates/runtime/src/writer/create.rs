@@ -22,14 +22,15 @@ impl Writer {
         plan: &(dyn Display + Sync),
     ) -> Result<Option<Meta>, WriteError> {
         let mut body = object.clone();
-        body["apiVersion"] = json!(K::RESOURCE.api_version());
-        body["kind"] = json!(K::RESOURCE.kind);
+        let resource = cache.kind.resource();
+        body["apiVersion"] = json!(resource.api_version());
+        body["kind"] = json!(resource.kind);
         body["metadata"]["name"] = json!(&*key.name);
         if !key.namespace.is_empty() {
             body["metadata"]["namespace"] = json!(&*key.namespace);
         }
         let pending = PendingWrite::new(cache, key);
-        pending.learn(self.send(&Write::whole(Verb::Create, K::RESOURCE, key, &body), plan).await)
+        pending.learn(self.send(&Write::whole(Verb::Create, resource, key, &body), plan).await)
     }
 
     pub(crate) async fn create_event(

@@ -64,7 +64,7 @@ impl Writer {
         body["propagationPolicy"] = json!("Background");
         let seen = cache.get(&meta.key).is_some_and(|entry| entry.meta().uid == meta.uid);
         let pending = PendingWrite::new(cache, &meta.key);
-        let write = Write::whole(Verb::Delete, K::RESOURCE, &meta.key, &body);
+        let write = Write::whole(Verb::Delete, cache.kind.resource(), &meta.key, &body);
         match self.send(&write, plan).await.map_err(WriteError::or_replaced) {
             Ok(None) => {
                 pending.settle();

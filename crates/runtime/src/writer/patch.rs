@@ -49,7 +49,7 @@ impl Writer {
         if names_version {
             patch["metadata"]["resourceVersion"] = json!(meta.version.to_string());
         }
-        let mut write = Write::whole(Verb::MergePatch, K::RESOURCE, &meta.key, &patch);
+        let mut write = Write::whole(Verb::MergePatch, cache.kind.resource(), &meta.key, &patch);
         if part == Part::Status {
             write.part = Some(Subresource::Status);
         }
