@@ -16,6 +16,7 @@ pub const DECLARATION: Declaration = Declaration {
     needs_provider: false,
     lease: Lease::own(false),
     workers: 16,
+    max_workers: None,
     reads: &[
         Read::new(MACHINE_SETS, WATCH),
         Read::new(MACHINE_DEPLOYMENTS, WATCH).because("Where the kind is served."),

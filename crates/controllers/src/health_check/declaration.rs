@@ -16,6 +16,7 @@ pub const DECLARATION: Declaration = Declaration {
     lease: Lease::shared(LEASE_HEALTH_CHECK),
     // One, because health checks that select the same Machines, MachineDeployment or control plane share limits.
     workers: 1,
+    max_workers: Some(1),
     reads: &[
         Read::new(MACHINE_HEALTH_CHECKS, WATCH),
         Read::new(MACHINES, WATCH),

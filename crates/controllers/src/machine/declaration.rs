@@ -21,6 +21,7 @@ pub const DECLARATION: Declaration = Declaration {
     needs_provider: true,
     lease: Lease::shared(LEASE_MACHINE),
     workers: 32,
+    max_workers: None,
     reads: &[
         Read::new(MACHINES, WATCH),
         Read::new(NODES, WATCH),

@@ -17,6 +17,7 @@ pub const DECLARATION: Declaration = Declaration {
     needs_provider: false,
     lease: Lease::shared(LEASE_MACHINE_SET),
     workers: 8,
+    max_workers: None,
     reads: &[
         Read::new(MACHINE_SETS, WATCH),
         Read::new(MACHINES, WATCH),

@@ -11,6 +11,7 @@ pub const DECLARATION: Declaration = Declaration {
     needs_provider: false,
     lease: Lease::shared(LEASE_NODE_LINK),
     workers: 16,
+    max_workers: None,
     reads: &[Read::new(MACHINES, WATCH), Read::new(NODES, WATCH)],
     role_reads: &[],
     writes: WRITES,

@@ -28,6 +28,7 @@ pub const DECLARATION: Declaration = Declaration {
         ..Lease::shared(LEASE_RECYCLER)
     },
     workers: 4,
+    max_workers: None,
     reads: &[
         Read::new(EVENT_RECYCLERS, WATCH),
         Read::new(CORE_EVENTS, WATCH),

@@ -25,6 +25,8 @@ pub struct Declaration {
     pub lease: Lease,
     /// How many objects are reconciled at once, unless `--workers` is set.
     pub workers: usize,
+    /// The most workers with which its limits hold.
+    pub max_workers: Option<usize>,
     /// Requests that write nothing.
     pub reads: &'static [Read],
     /// Reads of single objects, which Roles in their namespaces grant and not the ClusterRole.
@@ -181,6 +183,7 @@ impl Declaration {
             needs_provider: false,
             lease: Lease::own(false),
             workers: 1,
+            max_workers: None,
             reads: &[],
             role_reads: &[],
             writes: &[],

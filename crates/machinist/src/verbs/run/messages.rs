@@ -8,6 +8,8 @@ texts! {
     pub(crate) fn unknown_platform(name: &str, known: &[&str]) =
         "--platform: no provider {name:?}; valid values are {}", known.join(", ");
     pub(super) fn not_selected(name: &str) = "--workers: controller {name:?} is not in --controllers";
+    pub(super) fn too_many_workers(name: &str, count: usize, most: usize) =
+        "--workers: controller {name} has limits that hold only with up to {most} (got {count})";
     pub(super) fn needs_nodes(name: &str) =
         "--target-kubeconfig=none: controller {name} needs the cluster with the Nodes";
     pub(super) fn needs_provider(name: &str) =
@@ -28,6 +30,7 @@ mod tests {
             unknown_platform("asw", &["auto", "aws", "none", "sim"]),
             NEEDS_METRICS_SECURE.to_owned(),
             not_selected("machine"),
+            too_many_workers("healthcheck", 4, 1),
             needs_nodes("machine"),
             needs_provider("machine"),
         ];

@@ -71,6 +71,14 @@ pub async fn run(
     {
         return Err(exit::usage(messages::not_selected(name)));
     }
+    for (name, count) in &arguments.workers {
+        let same = controllers.iter().find(|one| one.declaration.name == *name);
+        if let Some(most) = same.and_then(|one| one.declaration.max_workers)
+            && *count > most
+        {
+            return Err(exit::usage(messages::too_many_workers(name, *count, most)));
+        }
+    }
     let secure_metrics = arguments.secure_metrics().map_err(exit::usage)?;
     let flags = ClusterFlags {
         control: arguments.control_kubeconfig.clone(),

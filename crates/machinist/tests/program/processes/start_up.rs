@@ -112,6 +112,7 @@ async fn a_mistake_in_a_flag_is_exit_code_2_before_any_request() -> Result<()> {
         (&["--controllers", "annotator,gardener"], "gardener"),
         (&["--workers", "gardener=3"], "--workers"),
         (&["--workers", "annotator=0"], "--workers"),
+        (&["--controllers", "healthcheck", "--workers", "healthcheck=4"], "healthcheck has limits"),
         (&["--sync-period", "soon"], "--sync-period"),
         (&["--leader-elect-lease-duration", "0s"], "--leader-elect-lease-duration"),
         (&["--leader-elect-lease-duration", "20ms"], "--leader-elect-lease-duration"),
