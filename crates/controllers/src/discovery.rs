@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use machinist_api::resource::Resource;
+use machinist_api::resource::{Resource, push_encoded};
 use machinist_domain::expiring::ExpiringMap;
 use machinist_runtime::clock::SharedClock;
 use machinist_runtime::cluster::{ApiError, Session};
@@ -29,6 +29,37 @@ struct Resources {
 #[derive(Deserialize)]
 struct Served {
     name: String,
+    kind: String,
+    #[serde(default)]
+    namespaced: bool,
+}
+
+/// The namespaced kind of this name, if it is served. Not cached.
+pub(crate) async fn find(
+    session: &Session,
+    api_version: &str,
+    kind: &str,
+) -> Result<Option<Resource>, ApiError> {
+    let Some((group, version)) = api_version.split_once('/') else { return Ok(None) };
+    let named = |plural: &str| Resource::named(group, version, plural, kind);
+    let found = list(session, group, version).await?.into_iter().find(|one| {
+        // Subresources have a slash in their names.
+        one.kind == kind && one.namespaced && !one.name.contains('/')
+    });
+    Ok(found.map(|one| named(&one.name)))
+}
+
+/// What an API group serves.
+async fn list(session: &Session, group: &str, version: &str) -> Result<Vec<Served>, ApiError> {
+    let mut path = "/apis/".to_owned();
+    push_encoded(&mut path, group);
+    path.push('/');
+    push_encoded(&mut path, version);
+    match session.get(&path, "application/json", session.request_timeout()).await {
+        Ok(body) => Ok(serde_json::from_slice::<Resources>(&body)?.resources),
+        Err(error) if error.code() == Some(404) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 impl Discovery {
@@ -54,15 +85,7 @@ impl Discovery {
     }
 
     async fn read(&self, resource: Resource) -> Result<bool, ApiError> {
-        let path = format!("/apis/{}", resource.api_version());
-        let timeout = self.session.request_timeout();
-        match self.session.get(&path, "application/json", timeout).await {
-            Ok(body) => {
-                let list: Resources = serde_json::from_slice(&body)?;
-                Ok(list.resources.iter().any(|one| one.name == resource.plural))
-            }
-            Err(error) if error.code() == Some(404) => Ok(false),
-            Err(error) => Err(error),
-        }
+        let served = list(&self.session, resource.group, resource.version).await?;
+        Ok(served.iter().any(|one| one.name == resource.plural))
     }
 }

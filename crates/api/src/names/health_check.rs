@@ -22,3 +22,15 @@ pub const REASON_TOO_MANY_UNHEALTHY: &str = "TooManyUnhealthy";
 pub const CONDITION_MACHINES_HEALTHY: &str = "MachinesHealthy";
 pub const REASON_UNHEALTHY_MACHINES: &str = "UnhealthyMachines";
 pub const REASON_PAUSED: &str = "Paused";
+
+/// Whether the template in `spec.remediationTemplate` can be used.
+pub const CONDITION_TEMPLATE_AVAILABLE: &str = "ExternalRemediationTemplateAvailable";
+pub const REASON_TEMPLATE_NOT_FOUND: &str = "ExternalRemediationTemplateNotFound";
+/// Whether objects can be created from it.
+pub const CONDITION_REQUEST_AVAILABLE: &str = "ExternalRemediationRequestAvailable";
+pub const REASON_REQUEST_CREATION_FAILED: &str = "ExternalRemediationRequestCreationFailed";
+/// On a remediation object: the template that it was created from.
+pub const ANNOTATION_CLONED_FROM_NAME: &str = "machine.openshift.io/cloned-from-name";
+pub const ANNOTATION_CLONED_FROM_GROUP_KIND: &str = "machine.openshift.io/cloned-from-groupkind";
+/// On a remediation object: the health check that created it, and deletes it.
+pub const ANNOTATION_HEALTH_CHECK: &str = "machinist.dev/health-check";

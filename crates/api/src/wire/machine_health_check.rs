@@ -1,6 +1,7 @@
 //! MachineHealthChecks. Durations stay text, so that a controller can report one that is invalid.
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_with::apply;
 
 use super::{Condition, IntOrText, LabelSelector, Object, lenient};
@@ -39,6 +40,15 @@ pub struct RemediationTemplate {
     pub kind: String,
     pub name: String,
     pub namespace: String,
+}
+
+/// An object of any kind whose `spec.template` others are created from.
+pub type TemplateObject = Object<TemplateObjectSpec>;
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+pub struct TemplateObjectSpec {
+    pub template: Option<Value>,
 }
 
 #[derive(Debug, Default, Clone, Deserialize)]

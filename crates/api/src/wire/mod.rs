@@ -36,7 +36,7 @@ pub use machine_deployment::{
 };
 pub use machine_health_check::{
     MachineHealthCheck, MachineHealthCheckSpec, MachineHealthCheckStatus, RemediationTemplate,
-    UnhealthyCondition,
+    TemplateObject, TemplateObjectSpec, UnhealthyCondition,
 };
 pub use machine_set::{
     MachineSet, MachineSetSpec, MachineSetStatus, MachineTemplate, TemplateSpec,

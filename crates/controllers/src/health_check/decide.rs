@@ -1,16 +1,18 @@
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use machinist_api::names::NODE_CONDITION_READY;
-use machinist_api::wire::IntOrText;
+use machinist_api::names::{NODE_CONDITION_READY, STRATEGY_EXTERNAL_BAREMETAL};
+use machinist_api::wire::{IntOrText, RemediationTemplate};
 use machinist_domain::key::ObjectKey;
 use machinist_domain::machine::MachineAuthority;
 use machinist_domain::remediation::MaxInFlight;
 
 use super::error::Refusal;
-use super::health::{self, Cause, Health, is_remediated_externally};
-use super::plan::{Assessment, Finding, Hold, NoBudget, Plan, Reason, Step};
-use super::snapshot::{Deployment, Member, Snapshot, View};
+use super::health::{self, Cause, Health};
+use super::plan::{Assessment, Ended, Finding, Hold, NoBudget, Plan, Reason, Step};
+use super::request::TEMPLATE;
+use super::snapshot::{Deployment, External, Member, Snapshot, View, has_external_annotation};
 use crate::deletion_order::is_marked_by_others;
 use crate::kinds::{Machine, MachineHealthCheck};
 use crate::preservation::{Preserved, Request, on_node, until};
@@ -34,10 +36,15 @@ pub(super) fn decide(snapshot: &Snapshot) -> Plan {
 
 /// `spec.maxUnhealthy` as a number of Machines, if the whole spec is valid.
 fn max_unhealthy(check: &MachineHealthCheck, expected: usize) -> Result<usize, Refusal> {
-    if let Some(template) = &check.template {
-        return Err(Refusal::Template(template.kind.clone(), template.name.clone()));
+    if let Some(template) = &check.template
+        && !is_reference(template)
+    {
+        let RemediationTemplate { api_version, kind, name, .. } = template;
+        return Err(Refusal::Template(format!("{api_version} {kind} {name}")));
     }
-    if let Some(strategy) = &check.strategy {
+    if let Some(strategy) = &check.strategy
+        && &**strategy != STRATEGY_EXTERNAL_BAREMETAL
+    {
         return Err(Refusal::Strategy(strategy.to_string()));
     }
     if let Err(error) = &check.selector {
@@ -66,6 +73,13 @@ fn max_unhealthy(check: &MachineHealthCheck, expected: usize) -> Result<usize, R
     count.ok_or_else(|| Refusal::MaxUnhealthy(text_of(value)))
 }
 
+/// Whether the kind of the remediation objects follows from it.
+fn is_reference(template: &RemediationTemplate) -> bool {
+    let RemediationTemplate { api_version, kind, name, .. } = template;
+    let request = kind.strip_suffix(TEMPLATE).unwrap_or_default();
+    api_version.contains('/') && !request.is_empty() && !name.is_empty()
+}
+
 pub(super) fn text_of(value: &IntOrText) -> String {
     match value {
         IntOrText::Int(count) => count.to_string(),
@@ -74,10 +88,10 @@ pub(super) fn text_of(value: &IntOrText) -> String {
 }
 
 fn assess(view: &View, max_unhealthy: usize) -> Plan {
-    let mut found = Vec::new();
+    let (mut found, mut ended) = (Vec::new(), Vec::new());
     for member in &view.members {
         match health::of(&view.check, member, view.now) {
-            Health::Healthy => {}
+            Health::Healthy => ended.extend(ended_of(view, member)),
             health => found.push((member, health)),
         }
     }
@@ -91,7 +105,8 @@ fn assess(view: &View, max_unhealthy: usize) -> Plan {
         };
         (since, member.meta.key.clone())
     });
-    let mut assessment = Assessment { expected, healthy, max_unhealthy, findings: Vec::new() };
+    let mut assessment =
+        Assessment { expected, healthy, max_unhealthy, findings: Vec::new(), ended };
     let mut limits = Limits::new(view, &found, assessment.is_allowed());
     for (member, health) in found {
         let step = match &health {
@@ -105,6 +120,12 @@ fn assess(view: &View, max_unhealthy: usize) -> Plan {
         assessment.findings.push(Finding { meta: member.meta.clone(), health, step });
     }
     Plan::Assess(assessment)
+}
+
+fn ended_of(view: &View, member: &Member) -> Option<Ended> {
+    let kind = view.external.as_ref()?.kind.clone();
+    let request = member.own_request(&view.check).filter(|request| !request.meta.deleting)?;
+    Some(Ended { machine: member.meta.clone(), kind, request: request.meta.clone() })
 }
 
 /// What limits the remediations of one reconcile.
@@ -123,9 +144,8 @@ impl<'a> Limits<'a> {
         let unhealthy: HashSet<_> = unhealthy.map(|(member, _)| &member.meta.uid).collect();
         // A replacement whose Node is there and was not ready yet is in flight, too.
         let selected = view.members.iter().find(|member| {
-            member.is_control_plane()
-                && !unhealthy.contains(&member.meta.uid)
-                && member.is_in_flight(view.now)
+            let begins = !unhealthy.contains(&member.meta.uid) && member.is_in_flight(view.now);
+            member.is_control_plane() && (begins || member.is_remediated_externally())
         });
         let selected = selected.map(|member| member.meta.key.clone());
         let mut limits = Self {
@@ -142,18 +162,46 @@ impl<'a> Limits<'a> {
             let count = others.count() + limit.replicas.saturating_sub(limit.present);
             limits.in_flight.insert(&deployment.key, (count, until));
         }
+        for (member, _) in found {
+            if member.is_remediated_externally()
+                && let Some(deployment) = limits.deployment(member)
+                && let Some((count, _)) = limits.in_flight.get_mut(&deployment.key)
+            {
+                *count += 1;
+            }
+        }
         limits
+    }
+
+    fn deployment(&self, member: &Member) -> Option<&'a Deployment> {
+        let owner = member.machine.as_deref()?.owner.as_deref()?;
+        self.view.deployments.get(&*owner.uid.0).map(|deployment| &**deployment)
     }
 
     fn step(&mut self, member: &Member, cause: &Cause) -> Step {
         let Some(machine) = member.machine.as_deref() else { return Step::Wait(None) };
-        match self.hold(member, machine, cause) {
+        if let (Some(external), Some(_)) = (&self.view.external, &member.request) {
+            return Step::Requested(external.kind.clone());
+        }
+        let step = match (&self.view.external, &self.view.check.strategy) {
+            (Some(_), _) => Step::Request,
+            // Any other strategy is refused.
+            (None, Some(_)) if *cause != Cause::Failed => Step::Annotate,
+            _ => Step::Remediate,
+        };
+        match self.hold(member, machine, cause, &step) {
             Some(hold) => Step::Held(hold),
-            None => Step::Remediate,
+            None => step,
         }
     }
 
-    fn hold(&mut self, member: &Member, machine: &Machine, cause: &Cause) -> Option<Hold> {
+    fn hold(
+        &mut self,
+        member: &Member,
+        machine: &Machine,
+        cause: &Cause,
+        step: &Step,
+    ) -> Option<Hold> {
         if !self.allowed {
             return Some(Hold::TooManyUnhealthy);
         }
@@ -161,9 +209,20 @@ impl<'a> Limits<'a> {
         if elsewhere.contains(&machine.status.authority) {
             return Some(Hold::ManagedElsewhere);
         }
-        let Some(owner) = &machine.owner else { return Some(Hold::NoController) };
-        if is_remediated_externally(machine) && *cause != Cause::Failed {
+        // As OpenShift: what another controller remediates needs no replacement.
+        if machine.owner.is_none() && *step == Step::Remediate {
+            return Some(Hold::NoController);
+        }
+        if has_external_annotation(machine) && *cause != Cause::Failed {
             return Some(Hold::External);
+        }
+        if let Some(by) = &member.frozen {
+            return Some(Hold::Frozen(Arc::clone(by)));
+        }
+        if let Some(hold) =
+            self.view.external.as_ref().and_then(|one| no_request(one, member, self.view.now))
+        {
+            return Some(hold);
         }
         if let Some(hold) = preserved(member, machine, cause, self.view.now) {
             return Some(hold);
@@ -175,7 +234,7 @@ impl<'a> Limits<'a> {
         if control_plane && let Some(other) = &self.control_plane {
             return Some(Hold::ControlPlaneInFlight(other.clone()));
         }
-        if let Some(deployment) = self.view.deployments.get(&*owner.uid.0)
+        if let Some(deployment) = self.deployment(member)
             && let Err(hold) = self.spend(deployment)
         {
             return Some(hold);
@@ -189,7 +248,8 @@ impl<'a> Limits<'a> {
     /// Takes one replacement from the budget of the MachineDeployment.
     fn spend(&mut self, deployment: &'a Deployment) -> Result<(), Hold> {
         let none = |why| Hold::NoBudget(deployment.key.clone(), why);
-        let limit = deployment.limit.as_ref().map_err(|why| none(NoBudget::Unknown(*why)))?;
+        let limit =
+            deployment.limit.as_ref().map_err(|why| none(NoBudget::Unknown(why.clone())))?;
         let max = MaxInFlight::read(limit.max_in_flight.as_ref());
         let max = max.map_err(|value| none(NoBudget::Invalid(value)))?.of(limit.replicas);
         let (in_flight, until) = self.in_flight.entry(&deployment.key).or_default();
@@ -204,6 +264,14 @@ impl<'a> Limits<'a> {
         *in_flight += 1;
         Ok(())
     }
+}
+
+/// Why no remediation object is created.
+fn no_request(external: &External, member: &Member, now: Timestamp) -> Option<Hold> {
+    if let Some(why) = external.template.as_ref().err().or(external.requests.as_ref().err()) {
+        return Some(Hold::NoTemplate(why.clone()));
+    }
+    member.request_pause.filter(|until| *until > now).map(Hold::RequestPause)
 }
 
 /// Whether it is kept for debugging. A Machine that asks for it `when-failed` and whose Node is

@@ -1,5 +1,6 @@
 use machinist_api::names::{
-    CONDITION_FROZEN, CONDITION_MACHINES_HEALTHY, CONDITION_REMEDIATION_ALLOWED, LEASE_HEALTH_CHECK,
+    CONDITION_FROZEN, CONDITION_MACHINES_HEALTHY, CONDITION_REMEDIATION_ALLOWED,
+    CONDITION_REQUEST_AVAILABLE, CONDITION_TEMPLATE_AVAILABLE, LEASE_HEALTH_CHECK,
 };
 use machinist_api::resource::{
     MACHINE_DEPLOYMENTS, MACHINE_HEALTH_CHECKS, MACHINE_SETS, MACHINES, NODES,
@@ -39,12 +40,24 @@ pub const DECLARATION: Declaration = Declaration {
         ),
         (
             MACHINE_HEALTH_CHECKS,
+            CONDITION_TEMPLATE_AVAILABLE,
+            "Whether spec.remediationTemplate can be used. Absent without one.",
+        ),
+        (
+            MACHINE_HEALTH_CHECKS,
+            CONDITION_REQUEST_AVAILABLE,
+            "Whether remediation objects can be created. Absent without a template.",
+        ),
+        (
+            MACHINE_HEALTH_CHECKS,
             CONDITION_FROZEN,
             "Which freeze stops changes, and why. Absent otherwise.",
         ),
     ],
     events: &[
         EventReason::DetectedUnhealthy,
+        EventReason::ExternalAnnotationAdded,
+        EventReason::ExternalAnnotationFailed,
         EventReason::FreezeEnded,
         EventReason::Frozen,
         EventReason::HealthChecksOverlap,
@@ -52,8 +65,12 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::MachineDeleted,
         EventReason::MachineDeletionFailed,
         EventReason::ReconcileError,
+        EventReason::RemediationEnded,
         EventReason::RemediationHeld,
+        EventReason::RemediationRequestFailed,
+        EventReason::RemediationRequested,
         EventReason::RemediationRestricted,
+        EventReason::RemediationUnavailable,
         EventReason::SkippedNoController,
     ],
     metrics: |metrics| drop(metrics.of::<HealthCheckMetrics>()),
@@ -71,9 +88,16 @@ const WRITES: &[Write] = &[
         &[
             "status.conditions[RemediationAllowed]",
             "status.conditions[MachinesHealthy]",
+            "status.conditions[ExternalRemediationTemplateAvailable]",
+            "status.conditions[ExternalRemediationRequestAvailable]",
             "status.conditions[Frozen]",
         ],
         "Conditions of other types stay.",
+    ),
+    Write::patch(
+        MACHINES,
+        &["metadata.annotations[host.metal3.io/external-remediation]"],
+        "Set on unhealthy ones, with the strategy external-baremetal; Metal3 removes it.",
     ),
     Write::new(
         "delete",

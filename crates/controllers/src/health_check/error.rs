@@ -11,8 +11,8 @@ pub enum Refusal {
     MaxUnhealthy(String),
     /// The field and its value.
     Duration(String, String),
-    /// The kind and name in `spec.remediationTemplate`.
-    Template(String, String),
+    /// `spec.remediationTemplate` with apiVersion, kind and name.
+    Template(String),
     /// The value of the annotation.
     Strategy(String),
 }

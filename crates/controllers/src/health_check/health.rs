@@ -6,10 +6,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use machinist_api::names::ANNOTATION_EXTERNAL_REMEDIATION;
 use machinist_domain::machine::Phase;
 
-use super::snapshot::{Member, NodeView, started};
+use super::snapshot::{Member, NodeView, has_external_annotation, started};
 use crate::kinds::{Machine, MachineHealthCheck, Node};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +67,7 @@ pub(super) fn of(check: &MachineHealthCheck, member: &Member, now: Timestamp) ->
         NodeView::Undecodable => Health::Unknown,
         NodeView::Known(node) => with_node(check, member, node, now),
     };
-    if health == Health::Healthy && is_remediated_externally(machine) {
+    if health == Health::Healthy && has_external_annotation(machine) {
         return Health::External;
     }
     health
@@ -111,8 +110,4 @@ fn with_node(check: &MachineHealthCheck, member: &Member, node: &Node, now: Time
 
 fn after(since: Timestamp, timeout: Duration) -> Option<Timestamp> {
     since.checked_add(timeout).ok()
-}
-
-pub(super) fn is_remediated_externally(machine: &Machine) -> bool {
-    machine.annotations.contains(ANNOTATION_EXTERNAL_REMEDIATION)
 }

@@ -1,13 +1,13 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use machinist_domain::retry::Failure;
+use machinist_domain::retry::{Category, Failure};
 use machinist_domain::texts;
 
 use super::error::Refusal;
 use super::health::{Cause, Health};
 use super::plan::{Assessment, Finding, Hold, NoBudget, Step};
-use super::snapshot::NoLimit;
+use super::snapshot::{NoLimit, Unavailable};
 
 /// How many Machines a condition names.
 const NAMED: usize = 10;
@@ -22,6 +22,24 @@ texts! {
     pub(super) fn overlap(others: &str) =
         "Machines of this health check are selected by others too: {others}; each is remediated once, by the first \
          health check that finds it unhealthy";
+    pub(super) fn no_discovery(api_version: &str, error: &str) =
+        "cannot read which kinds {api_version} serves: {error}";
+    pub(super) fn requested(kind: &str, machine: &str, cause: &str) =
+        "Created {kind} {machine}, by which another controller remediates unhealthy Machine {machine} ({cause})";
+    pub(super) fn request_failed(kind: &str, machine: &str, cause: &str, failure: &Failure) =
+        "Cannot create {kind} {machine} for unhealthy Machine {machine} ({cause}): {}", failure.message;
+    pub(super) fn not_created(kind: &str, machine: &str, failure: &Failure) =
+        "Cannot create {kind} {machine}: {}", failure.message;
+    pub(super) fn recovered(kind: &str, machine: &str) =
+        "Deleted {kind} {machine}: Machine {machine} is healthy again";
+    pub(super) fn end_failed(kind: &str, machine: &str, failure: &Failure) =
+        "Cannot delete {kind} {machine} although Machine {machine} is healthy again: {}", failure.message;
+    pub(super) fn annotated(machine: &str, cause: &str) =
+        "Set annotation host.metal3.io/external-remediation on unhealthy Machine {machine} ({cause}); Metal3 \
+         remediates it";
+    pub(super) fn annotation_failed(machine: &str, cause: &str, failure: &Failure) =
+        "Cannot set annotation host.metal3.io/external-remediation on unhealthy Machine {machine} ({cause}): {}",
+        failure.message;
     pub(super) fn deletion_failed(machine: &str, cause: &str, failure: &Failure) =
         "Cannot delete unhealthy Machine {machine} ({cause}): {}", failure.message;
 }
@@ -81,6 +99,11 @@ pub(super) fn finding(finding: &Finding) -> Option<String> {
         Step::Wait(Some(end)) => format!("remediated at {end} unless it recovers"),
         Step::Wait(None) => "not remediated".to_owned(),
         Step::Remediate => "remediated now".to_owned(),
+        Step::Request => "a remediation object is created now".to_owned(),
+        Step::Annotate => "left to Metal3 now".to_owned(),
+        Step::Requested(kind) => {
+            format!("another controller remediates it by {kind} {}", finding.meta.key.name)
+        }
         Step::Held(hold) => format!("not remediated: {}", self::hold(hold)),
     };
     Some(format!("Machine {} is unhealthy ({cause}{since}); {step}", finding.meta.key.name))
@@ -110,6 +133,11 @@ pub(super) fn hold(hold: &Hold) -> String {
         Hold::External => {
             "annotation host.metal3.io/external-remediation: another controller remediates it".to_owned()
         }
+        Hold::Frozen(by) => format!("frozen by the {by}"),
+        Hold::NoTemplate(why) => format!("no remediation object can be created: {}", unavailable(why)),
+        Hold::RequestPause(until) => format!(
+            "its remediation object was created a moment ago and is gone; the next one is created from {until}"
+        ),
         Hold::Preserved(Some(until)) => {
             format!("it is kept for debugging until {until} (annotation machinist.dev/preserve)")
         }
@@ -134,7 +162,13 @@ pub(super) fn hold(hold: &Hold) -> String {
 
 fn no_budget_reason(why: &NoBudget) -> String {
     match why {
-        NoBudget::Unknown(NoLimit::NotRead) => "is not read yet".to_owned(),
+        NoBudget::Unknown(NoLimit::Missing) => {
+            "is not known: it does not exist, or is not read yet".to_owned()
+        }
+        NoBudget::Unknown(NoLimit::NotServed) => {
+            "is not known: the kind MachineDeployment is not served".to_owned()
+        }
+        NoBudget::Unknown(NoLimit::Unreadable(error)) => format!("cannot be read: {error}"),
         NoBudget::Unknown(NoLimit::Undecodable) => {
             "cannot be read: it cannot be decoded".to_owned()
         }
@@ -142,6 +176,29 @@ fn no_budget_reason(why: &NoBudget) -> String {
             "is invalid: spec.remediation.maxInFlight must be a number from 0 or a percentage such as \
              25% (got {value:?})"
         ),
+    }
+}
+
+pub(super) fn unavailable(why: &Unavailable) -> String {
+    let grant = "; grant its use as deploy/examples/role-remediation.yaml does";
+    match why {
+        Unavailable::NotServed { api_version, kind } => {
+            format!(
+                "no namespaced kind {kind} of {api_version} is served; install its CustomResourceDefinition"
+            )
+        }
+        Unavailable::NotListed(kind) => {
+            format!("remediation objects of kind {kind} are not listed")
+        }
+        Unavailable::NotFound(key) => format!("remediation template {key} does not exist"),
+        Unavailable::Empty(key) => format!("remediation template {key} has no spec.template"),
+        Unavailable::Undecodable(key, error) => {
+            format!("remediation template {key} cannot be decoded: {error}")
+        }
+        Unavailable::Unreadable(failure) => {
+            let grant = if failure.category == Category::Unauthorised { grant } else { "" };
+            format!("{}{grant}", failure.message)
+        }
     }
 }
 
@@ -155,13 +212,13 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
         Refusal::Duration(field, value) => format!(
             "Nothing is remediated: {field} must be a duration such as 5m or 1h30m (got {value:?})"
         ),
-        Refusal::Template(kind, name) => format!(
-            "Nothing is remediated: spec.remediationTemplate ({kind} {name}) is not supported; remove it to have \
-             Machines deleted"
+        Refusal::Template(reference) => format!(
+            "Nothing is remediated: spec.remediationTemplate must have an apiVersion with a group, a kind that ends in \
+             Template, and a name (got {reference:?})"
         ),
         Refusal::Strategy(value) => format!(
-            "Nothing is remediated: annotation machine.openshift.io/remediation-strategy={value} is not supported; \
-             remove it to have Machines deleted"
+            "Nothing is remediated: annotation machine.openshift.io/remediation-strategy must be external-baremetal \
+             (got {value:?}); remove it to have Machines deleted"
         ),
     }
 }
@@ -171,7 +228,7 @@ mod tests {
     use machinist_domain::key::ObjectKey;
     use machinist_domain::message_table::message_table;
     use machinist_domain::report::EventReason;
-    use machinist_domain::retry::{Category, Retry};
+    use machinist_domain::retry::Retry;
 
     use super::super::samples::{at, machine};
     use super::*;
@@ -193,7 +250,7 @@ mod tests {
         let held = |hold| found(unhealthy(cause_of_node()), Step::Held(hold)).unwrap();
         let suspect = found(Health::Suspect(cause_of_node(), at(5)), Step::Wait(Some(at(5))));
         let assessment =
-            Assessment { expected: 7, healthy: 2, max_unhealthy: 4, findings: Vec::new() };
+            Assessment { expected: 7, healthy: 2, max_unhealthy: 4, ..Assessment::default() };
         let failure = Failure {
             category: Category::Unauthorised,
             retry: Retry::Backoff,
@@ -239,13 +296,18 @@ mod tests {
             Hold::External,
             Hold::Preserved(until),
             Hold::Preserved(None),
+            Hold::Frozen("annotation machinist.dev/freeze of Machine ns/web-1".into()),
+            Hold::NoTemplate(Unavailable::NotFound(key.clone())),
+            Hold::RequestPause(at(1)),
             Hold::ControlPlaneOptOut,
             Hold::ControlPlaneInFlight(other),
             Hold::Budget { deployment: key.clone(), in_flight: 1, limit: 1, until },
         ];
         rows.extend(holds.map(|hold| event(EventReason::RemediationHeld, held(hold))));
         let budgets = [
-            NoBudget::Unknown(NoLimit::NotRead),
+            NoBudget::Unknown(NoLimit::Missing),
+            NoBudget::Unknown(NoLimit::NotServed),
+            NoBudget::Unknown(NoLimit::Unreadable("not allowed to list it".to_owned())),
             NoBudget::Unknown(NoLimit::Undecodable),
             NoBudget::Invalid("many".to_owned()),
         ];
@@ -254,10 +316,48 @@ mod tests {
             Refusal::Selector("spec.selector: is invalid".to_owned()),
             Refusal::MaxUnhealthy("lots".to_owned()),
             Refusal::Duration("spec.nodeStartupTimeout".to_owned(), "soon".to_owned()),
-            Refusal::Template("FooTemplate".to_owned(), "foo".to_owned()),
-            Refusal::Strategy("external-baremetal".to_owned()),
+            Refusal::Template("v1 Foo foo".to_owned()),
+            Refusal::Strategy("none".to_owned()),
         ];
         rows.extend(refusals.map(|one| event(EventReason::InvalidConfiguration, refusal(&one))));
+        let (fix, cause) = ("Fix", cause(&cause_of_node()));
+        let step = |step| healthy(found(unhealthy(cause_of_node()), step).unwrap());
+        let failed = EventReason::RemediationRequestFailed;
+        rows.extend([
+            step(Step::Request),
+            step(Step::Annotate),
+            step(Step::Requested(fix.to_owned())),
+            event(EventReason::RemediationRequested, requested(fix, "web-1", &cause)),
+            event(failed, request_failed(fix, "web-1", &cause, &failure)),
+            event(failed, end_failed(fix, "web-1", &failure)),
+            event(EventReason::RemediationEnded, recovered(fix, "web-1")),
+            event(EventReason::ExternalAnnotationAdded, annotated("web-1", &cause)),
+            event(
+                EventReason::ExternalAnnotationFailed,
+                annotation_failed("web-1", &cause, &failure),
+            ),
+            (
+                "condition ExternalRemediationRequestAvailable=False",
+                "ExternalRemediationRequestCreationFailed",
+                not_created(fix, "web-1", &failure),
+            ),
+        ]);
+        let (api_version, kind) = ("fix.example.dev/v1".to_owned(), "FixTemplate".to_owned());
+        let message = no_discovery(&api_version, &failure.message);
+        let unread = Failure { category: Category::Unavailable, message, ..failure.clone() };
+        let forbidden = "not allowed to read fixtemplates".to_owned();
+        let unavailables = [
+            Unavailable::NotServed { api_version, kind },
+            Unavailable::NotListed(fix.to_owned()),
+            Unavailable::NotFound(key.clone()),
+            Unavailable::Empty(key.clone()),
+            Unavailable::Undecodable(key.clone(), "spec: invalid type".to_owned()),
+            Unavailable::Unreadable(unread),
+            Unavailable::Unreadable(Failure { message: forbidden, ..failure.clone() }),
+        ];
+        rows.extend(
+            unavailables.map(|why| event(EventReason::RemediationUnavailable, unavailable(&why))),
+        );
         insta::assert_snapshot!("messages", message_table(&rows));
     }
 }

@@ -9,6 +9,7 @@ mod act;
 mod decide;
 mod declaration;
 mod error;
+mod external;
 mod health;
 mod memory;
 mod messages;
@@ -16,6 +17,7 @@ mod metrics;
 mod observe;
 mod plan;
 mod report;
+mod request;
 #[cfg(test)]
 mod samples;
 mod snapshot;
@@ -45,16 +47,19 @@ use machinist_runtime::writer::{Guard, Part, WriteError, Writer};
 use serde_json::{Value, json};
 
 pub use self::declaration::DECLARATION;
+use self::external::ExternalRemediation;
 use self::memory::{FirstSeen, Waiting};
 use self::metrics::HealthCheckMetrics;
 use self::plan::{Outcome, Plan};
 use self::report::report;
-use self::snapshot::Snapshot;
+use self::snapshot::{NoLimit, Snapshot};
+use crate::first_list::{FirstList, Unreadable};
 use crate::kinds::indexes::{machines_by_node, nodes_by_provider_id};
 use crate::kinds::{
     Machine, MachineDeployments, MachineHealthChecks, MachineSets, Machines, Node, NodeCondition,
     Nodes, Ready,
 };
+use crate::openshift::OpenShift;
 use crate::owner_references::owner_uid;
 use crate::preservation;
 
@@ -69,6 +74,9 @@ pub struct HealthCheckController {
     machines_by_owner: Arc<Index>,
     machines_by_node: Arc<Index>,
     nodes_by_provider_id: Arc<Index>,
+    external: Arc<ExternalRemediation>,
+    definitions: Arc<Cache<CustomResourceDefinitions>>,
+    shared: Arc<Shared>,
     first_seen: FirstSeen,
     waiting: Waiting,
     metrics: Arc<HealthCheckMetrics>,
@@ -81,9 +89,10 @@ pub struct HealthCheckController {
 struct Deployments {
     kind: MachineDeployments,
     shared: Arc<Shared>,
-    definitions: Arc<Cache<CustomResourceDefinitions>>,
+    openshift: OpenShift,
     queue: OnceLock<Arc<Queue>>,
     cache: OnceLock<Arc<Cache<MachineDeployments>>>,
+    first_list: FirstList,
 }
 
 impl HealthCheckController {
@@ -111,15 +120,19 @@ impl HealthCheckController {
             deployments: Deployments {
                 kind: deployments,
                 shared: Arc::clone(shared),
-                definitions: caches.open(&shared.control, Scope::All, CustomResourceDefinitions),
+                openshift: OpenShift::new(shared),
                 queue: OnceLock::new(),
                 cache: OnceLock::new(),
+                first_list: FirstList::new(shared.timings.request),
             },
             sets_by_owner: sets.index_entries(owner_uid),
             machines_by_owner: machines.index_entries(owner_uid),
             machines_by_node: machines_by_node(&machines),
             machines,
             sets,
+            external: Arc::new(ExternalRemediation::new(shared, timings.late_create)),
+            definitions: caches.open(&shared.control, Scope::All, CustomResourceDefinitions),
+            shared: Arc::clone(shared),
             first_seen: FirstSeen::default(),
             waiting: Waiting::default(),
             metrics: shared.metrics.of(),
@@ -128,22 +141,31 @@ impl HealthCheckController {
         }
     }
 
-    /// The cache of MachineDeployments, which is opened when their kind is served.
-    fn deployments(&self) -> Option<&Arc<Cache<MachineDeployments>>> {
-        let Deployments { kind, shared, definitions, queue, cache } = &self.deployments;
-        if let Some(cache) = cache.get() {
-            return Some(cache);
+    /// The cache of MachineDeployments with its first list. It is opened when their kind is served.
+    async fn deployments(&self) -> Result<&Arc<Cache<MachineDeployments>>, NoLimit> {
+        let Deployments { openshift, cache, first_list, .. } = &self.deployments;
+        let unreadable = |error: Unreadable| NoLimit::Unreadable(error.to_string());
+        if cache.get().is_none()
+            && !openshift.serves(MACHINE_DEPLOYMENTS).await.map_err(unreadable)?
+        {
+            return Err(NoLimit::NotServed);
         }
-        definitions.get(&ObjectKey::new("", MACHINE_DEPLOYMENTS.crd_name()))?;
-        let queue = queue.get()?;
-        Some(cache.get_or_init(|| {
-            let cache = shared.caches.open(&shared.control, shared.scope.clone(), kind.clone());
-            shared.freezes.follow(&cache);
+        let cache = cache.get_or_init(|| self.open_deployments());
+        first_list.of(cache).await.map_err(unreadable)?;
+        Ok(cache)
+    }
+
+    fn open_deployments(&self) -> Arc<Cache<MachineDeployments>> {
+        let Deployments { kind, shared, queue, .. } = &self.deployments;
+        let cache = shared.caches.open(&shared.control, shared.scope.clone(), kind.clone());
+        shared.freezes.follow(&cache);
+        // Set before the first reconcile.
+        if let Some(queue) = queue.get() {
             let (queue, waiting) = (Arc::clone(queue), Arc::clone(&self.waiting));
             let debounce = self.timings.machine_debounce;
             cache.subscribe(move |change| wake_waiting(&waiting, &queue, change.key, debounce));
-            cache
-        }))
+        }
+        cache
     }
 }
 
@@ -193,13 +215,25 @@ impl Controller for HealthCheckController {
 
     fn subscribe(&self, queue: &Arc<Queue>) {
         drop(self.deployments.queue.set(Arc::clone(queue)));
+        self.external.notify(queue);
+        let (for_kinds, checks) = (Arc::clone(queue), Arc::clone(&self.checks));
+        let delay = self.timings.machine_debounce;
+        self.definitions.subscribe(move |change| {
+            // A kind that a health check or its Machines need may be served now.
+            if change.before.is_none() {
+                for check in checks.keys() {
+                    for_kinds.add_after(&check, delay);
+                }
+            }
+        });
         let (for_checks, metrics) = (Arc::clone(queue), Arc::clone(&self.metrics));
-        let forgotten = Arc::clone(&self.waiting);
+        let (forgotten, external) = (Arc::clone(&self.waiting), Arc::clone(&self.external));
         self.checks.subscribe(move |change| {
             if change.after.is_some() {
                 for_checks.add_changed(change.key, change);
             } else {
                 metrics.forget(change.key);
+                external.close(change.key);
                 forgotten.lock().remove(change.key);
             }
         });

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use machinist_api::resource::{MACHINE_DEPLOYMENTS, MACHINE_SETS};
+use machinist_api::resource::{MACHINE_DEPLOYMENTS, MACHINE_HEALTH_CHECKS, MACHINE_SETS, MACHINES};
 use machinist_domain::key::ObjectKey;
+use machinist_domain::safety::{EffectKind, ObjectRef};
 use machinist_runtime::cache::store::Entry;
 use machinist_runtime::cluster::ApiError;
 
@@ -46,12 +47,15 @@ async fn view(
     keys.sort();
     machines.certain_among(keys.iter()).await?;
     let entries = keys.iter().filter_map(|key| machines.get(key));
-    let members = entries.map(|entry| member(controller, &check, &entry, now)).collect();
+    let mut members: Vec<_> =
+        entries.map(|entry| member(controller, &check, &entry, now)).collect();
+    let external = controller.external.observe(&check, &mut members).await?;
     let mut view = View {
         now,
         members,
         deployments: BTreeMap::new(),
         control_plane_in_flight: None,
+        external,
         overlaps: overlaps(controller, &check),
         check,
     };
@@ -62,7 +66,7 @@ async fn view(
     } else {
         None
     };
-    let deployments = deployments(controller, &candidates, now);
+    let deployments = deployments(controller, &candidates, now).await;
     view.control_plane_in_flight = in_flight;
     view.deployments = deployments;
     Ok(view)
@@ -86,7 +90,15 @@ fn member(
     let machine = entry.known().map(Arc::clone);
     let node = machine.as_deref().map_or(NodeView::None, |machine| node_of(controller, machine));
     let meta = entry.meta().clone();
-    let member = Member { meta, machine, node, first_seen: Vec::new() };
+    let frozen_by = |kind, key: &ObjectKey| {
+        let object = ObjectRef { kind, key: key.clone() };
+        controller.shared.frozen_by(EffectKind::Delete, &object)
+    };
+    let frozen = frozen_by(MACHINES.kind, &meta.key)
+        .or_else(|| frozen_by(MACHINE_HEALTH_CHECKS.kind, &check.meta.key));
+    let (request, request_pause) = (None, None);
+    let member =
+        Member { meta, machine, node, first_seen: Vec::new(), frozen, request, request_pause };
     let first_seen = controller.first_seen.of(check, &member, now, controller.clock.uptime());
     Member { first_seen, ..member }
 }
@@ -129,7 +141,7 @@ fn known_node(controller: &HealthCheckController, machine: &Machine) -> Option<A
 }
 
 /// Those of the MachineSets of the unhealthy Machines.
-fn deployments(
+async fn deployments(
     controller: &HealthCheckController,
     candidates: &[&Member],
     now: Timestamp,
@@ -148,27 +160,28 @@ fn deployments(
         let Some(above) = of_set.filter(|one| one.kind == MACHINE_DEPLOYMENTS.kind) else {
             continue;
         };
-        let deployment = by_uid.entry(above.uid.to_owned()).or_insert_with(|| {
+        if !by_uid.contains_key(above.uid) {
             let key = ObjectKey::new(Arc::clone(namespace), above.name);
-            let limit = limit(controller, &key, above.uid, now);
-            Arc::new(Deployment { key, limit })
-        });
-        by_set.insert(owner.uid.to_string(), Arc::clone(deployment));
+            let limit = limit(controller, &key, above.uid, now).await;
+            by_uid.insert(above.uid.to_owned(), Arc::new(Deployment { key, limit }));
+        }
+        let deployment = by_uid.get(above.uid).map(Arc::clone);
+        by_set.extend(deployment.map(|deployment| (owner.uid.to_string(), deployment)));
     }
     by_set
 }
 
-fn limit(
+async fn limit(
     controller: &HealthCheckController,
     key: &ObjectKey,
     uid: &str,
     now: Timestamp,
 ) -> Result<Limit, NoLimit> {
-    let deployments = controller.deployments().ok_or(NoLimit::NotRead)?;
+    let deployments = controller.deployments().await?;
     let deployment = match deployments.get(key) {
         Some(Entry::Known(deployment)) if *deployment.meta.uid.0 == *uid => deployment,
         Some(Entry::Undecodable(_)) => return Err(NoLimit::Undecodable),
-        _ => return Err(NoLimit::NotRead),
+        _ => return Err(NoLimit::Missing),
     };
     let replicas = deployment.spec.replicas.unwrap_or(1);
     let mut limit = Limit {

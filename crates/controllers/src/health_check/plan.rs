@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use machinist_domain::key::ObjectKey;
@@ -7,13 +8,13 @@ use machinist_domain::retry::Failure;
 
 use super::error::Refusal;
 use super::health::Health;
-use super::snapshot::NoLimit;
+use super::snapshot::{NoLimit, Unavailable};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
     NoOp(Reason),
     Refuse(Refusal),
-    /// The Machines with [`Step::Remediate`] are deleted.
+    /// The steps of the findings are executed.
     Assess(Assessment),
 }
 
@@ -25,7 +26,7 @@ pub enum Reason {
 }
 
 /// What was found out about the selected Machines.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Assessment {
     pub expected: usize,
     pub healthy: usize,
@@ -33,6 +34,16 @@ pub struct Assessment {
     pub max_unhealthy: usize,
     /// Those that are not healthy, the longest unhealthy first.
     pub findings: Vec<Finding>,
+    /// Remediation objects of Machines that are healthy again.
+    pub ended: Vec<Ended>,
+}
+
+/// A remediation object that is deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    pub machine: Meta,
+    pub kind: String,
+    pub request: Meta,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +58,14 @@ pub struct Finding {
 pub enum Step {
     /// Nothing until this time or a change.
     Wait(Option<Timestamp>),
+    /// It is deleted.
     Remediate,
+    /// A remediation object is created for it.
+    Request,
+    /// The annotation is set by which Metal3 remediates it.
+    Annotate,
+    /// A remediation object of this kind exists.
+    Requested(String),
     /// It would be remediated now, but for this.
     Held(Hold),
 }
@@ -61,6 +79,12 @@ pub enum Hold {
     ManagedElsewhere,
     /// Metal3 remediates it.
     External,
+    /// This freezes it.
+    Frozen(Arc<str>),
+    /// No remediation object can be created.
+    NoTemplate(Unavailable),
+    /// One was created for it a moment ago and is gone.
+    RequestPause(Timestamp),
     /// Until this time, if it is stored.
     Preserved(Option<Timestamp>),
     ControlPlaneOptOut,
@@ -89,13 +113,17 @@ pub enum NoBudget {
 pub enum Outcome {
     Nothing,
     DryRun,
-    /// One per Machine that was to be deleted.
+    /// One per Machine that was to be remediated, or whose remediation was to be ended.
     Executed(Vec<(Meta, Fate)>),
 }
 
 #[derive(Debug, Clone)]
 pub enum Fate {
     Deleted,
+    Requested,
+    Annotated,
+    /// Its remediation object was deleted.
+    Ended,
     /// A live read showed that it is healthy or changed.
     Outdated,
     Failed(Failure),
@@ -115,8 +143,9 @@ impl Assessment {
         self.max_unhealthy.saturating_sub(self.unhealthy())
     }
 
+    /// Those that are remediated now.
     pub fn remediations(&self) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(|one| one.step == Step::Remediate)
+        self.findings.iter().filter(|one| one.step.is_action())
     }
 
     pub fn held(&self) -> impl Iterator<Item = (&Finding, &Hold)> {
@@ -124,6 +153,12 @@ impl Assessment {
             Step::Held(hold) => Some((one, hold)),
             _ => None,
         })
+    }
+}
+
+impl Step {
+    pub fn is_action(&self) -> bool {
+        matches!(self, Self::Remediate | Self::Request | Self::Annotate)
     }
 }
 
@@ -149,7 +184,15 @@ impl fmt::Display for Plan {
                     one.remediations().count()
                 )?;
                 for finding in one.remediations() {
-                    write!(f, "; {}", finding.meta.key.name)?;
+                    let how = match finding.step {
+                        Step::Request => " by an object",
+                        Step::Annotate => " by an annotation",
+                        _ => "",
+                    };
+                    write!(f, "; {}{how}", finding.meta.key.name)?;
+                }
+                for ended in &one.ended {
+                    write!(f, "; {} has recovered", ended.machine.key.name)?;
                 }
                 f.write_str(")")
             }

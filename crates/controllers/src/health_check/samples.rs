@@ -88,7 +88,15 @@ pub(super) fn member(machine: Arc<Machine>, node: Option<Arc<Node>>) -> Member {
         (None, Some(_)) => NodeView::Gone,
         (None, None) => NodeView::None,
     };
-    Member { meta: machine.meta.clone(), machine: Some(machine), node, first_seen: Vec::new() }
+    Member {
+        meta: machine.meta.clone(),
+        machine: Some(machine),
+        node,
+        first_seen: Vec::new(),
+        frozen: None,
+        request: None,
+        request_pause: None,
+    }
 }
 
 /// A Machine whose Node has had this status of Ready since a minute.
@@ -108,6 +116,7 @@ pub(super) fn view(check: Arc<MachineHealthCheck>, members: Vec<Member>, now: i6
         members,
         deployments: BTreeMap::new(),
         control_plane_in_flight: None,
+        external: None,
         overlaps: BTreeMap::new(),
     }
 }

@@ -3,14 +3,17 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{
-    CONDITION_INSTANCE_EXISTS, LABEL_MACHINE_ROLE, ROLE_CONTROL_PLANE, ROLE_MASTER,
+    ANNOTATION_EXTERNAL_REMEDIATION, CONDITION_INSTANCE_EXISTS, LABEL_MACHINE_ROLE,
+    ROLE_CONTROL_PLANE, ROLE_MASTER,
 };
 use machinist_api::wire::IntOrText;
 use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::machine::Phase;
 use machinist_domain::meta::Meta;
+use machinist_domain::retry::Failure;
+use serde_json::Value;
 
-use crate::kinds::{Machine, MachineHealthCheck, Node};
+use crate::kinds::{Machine, MachineHealthCheck, Node, RemediationRequest};
 
 #[derive(Debug, Clone)]
 pub struct Snapshot {
@@ -30,6 +33,8 @@ pub struct View {
     pub deployments: BTreeMap<String, Arc<Deployment>>,
     /// A Machine of the control plane that is not selected, and is being deleted or has no Node yet.
     pub control_plane_in_flight: Option<ObjectKey>,
+    /// `None` without `spec.remediationTemplate`.
+    pub external: Option<External>,
     /// Other health checks that select some of the Machines, and how many.
     pub overlaps: BTreeMap<Arc<str>, usize>,
 }
@@ -43,6 +48,50 @@ pub struct Member {
     pub node: NodeView,
     /// Times of it and its Node that are in the future or missing, and since when the controller has known them.
     pub first_seen: Vec<(Option<Timestamp>, Timestamp)>,
+    /// What stops its deletion, as a freeze of it, its owners or the health check.
+    pub frozen: Option<Arc<str>>,
+    /// The remediation object with its name.
+    pub request: Option<Arc<RemediationRequest>>,
+    /// No other one is created before that time.
+    pub request_pause: Option<Timestamp>,
+}
+
+/// What another controller remediates by.
+#[derive(Debug, Clone)]
+pub struct External {
+    /// The kind of the remediation objects.
+    pub kind: String,
+    pub template: Result<Template, Unavailable>,
+    /// Whether the remediation objects that exist are known.
+    pub requests: Result<(), Unavailable>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Template {
+    pub name: String,
+    /// Kind and group, as OpenShift writes them.
+    pub group_kind: String,
+    /// The kind of what is created from it.
+    pub request_kind: &'static str,
+    /// `spec.template`, an object.
+    pub body: Arc<Value>,
+}
+
+/// Why a template cannot be used, or remediation objects not be listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unavailable {
+    NotServed {
+        api_version: String,
+        kind: String,
+    },
+    /// The kind of the remediation objects is not known to be served, so the template was not read.
+    NotListed(String),
+    NotFound(ObjectKey),
+    /// It has no `spec.template`.
+    Empty(ObjectKey),
+    Undecodable(ObjectKey, String),
+    /// It could not be read. That is not absence.
+    Unreadable(Failure),
 }
 
 #[derive(Debug, Clone)]
@@ -82,11 +131,15 @@ pub struct InFlight {
 }
 
 /// Why the limit of a MachineDeployment is not known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoLimit {
-    /// It is not in the cache, which may not have its first list.
-    NotRead,
+    /// It is not in the cache: the watch is behind, or it was deleted.
+    Missing,
+    /// Its kind is not served.
+    NotServed,
     Undecodable,
+    /// The kind cannot be listed.
+    Unreadable(String),
 }
 
 impl Member {
@@ -116,9 +169,31 @@ impl Member {
             || machine.is_some_and(|machine| in_flight(machine, self.node(), now).is_some())
     }
 
+    /// Whether another controller remediates it already.
+    pub fn is_remediated_externally(&self) -> bool {
+        self.request.is_some() || self.machine.as_deref().is_some_and(has_external_annotation)
+    }
+
+    /// Its remediation object, if this health check created it, or OpenShift's controller from its template.
+    pub fn own_request(&self, check: &MachineHealthCheck) -> Option<&RemediationRequest> {
+        let request = self.request.as_deref()?;
+        let template = check.template.as_ref().map(|one| one.name.as_str());
+        let ours = match (&request.health_check, &request.cloned_from) {
+            (Some(name), _) => *name == check.meta.key.name,
+            (None, Some(from)) => Some(&**from) == template,
+            (None, None) => false,
+        };
+        (ours && request.owners.contains(&self.meta.uid)).then_some(request)
+    }
+
     pub fn is_control_plane(&self) -> bool {
         self.machine.as_deref().is_some_and(|machine| is_control_plane(machine, self.node()))
     }
+}
+
+/// Whether Metal3 remediates it.
+pub(super) fn has_external_annotation(machine: &Machine) -> bool {
+    machine.annotations.contains(ANNOTATION_EXTERNAL_REMEDIATION)
 }
 
 /// The creation of its instance, or of the Machine.

@@ -11,6 +11,7 @@ mod machine_health_check;
 mod machine_set;
 mod node;
 mod pod;
+mod remediation;
 mod scalable;
 mod taint;
 
@@ -35,6 +36,9 @@ pub use node::Nodes;
 pub(crate) use node::{Node, NodeCondition, Readiness, Ready};
 pub(crate) use pod::Pod;
 pub use pod::Pods;
+pub(crate) use remediation::{
+    RemediationRequest, RemediationRequests, RemediationTemplate, RemediationTemplates,
+};
 pub use scalable::{AsScalable, Scalable};
 pub(crate) use taint::Taint;
 
@@ -59,6 +63,7 @@ macro_rules! stored {
 }
 
 stored!(cloud::CertificateMap, cloud::Infrastructure, FeatureGate, Lease);
+stored!(RemediationRequest, RemediationTemplate);
 stored!(Event, EventRecycler, Machine, MachineDeployment, MachineHealthCheck, Node, Pod);
 
 impl Freezable for Machine {

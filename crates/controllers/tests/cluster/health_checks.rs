@@ -1,6 +1,8 @@
 //! Health checks on a real API server. Machines and Nodes are written by the test, so that every state is exact and
 //! nothing else deletes them.
 
+mod external;
+
 use anyhow::{Result, ensure};
 use jiff::{SignedDuration, Timestamp, Unit};
 use k8s_openapi::api::core::v1::Node;
@@ -32,7 +34,7 @@ on_both_definitions! {
     a_machine_without_a_node_is_deleted_after_the_startup_timeout,
     a_machine_whose_node_was_deleted_is_deleted,
     a_paused_health_check_does_nothing,
-    a_remediation_template_is_refused,
+    an_incomplete_remediation_template_is_refused,
     an_unparsable_limit_is_a_condition_and_an_event,
     a_machine_of_two_health_checks_is_remediated_once,
     a_node_that_recovered_unseen_is_spared,
@@ -72,6 +74,19 @@ impl Fixture {
         let spec =
             json!({"replicas": 0, "selector": {"matchLabels": labels}, "template": template});
         self.create_machine_set(SET, metadata, spec).await
+    }
+
+    /// A MachineSet of the MachineDeployment `web`, whose controller does not run either.
+    async fn create_deployed_set(&self) -> Result<DynamicObject> {
+        let template = json!({"metadata": {"labels": {ROLE: SET}}, "spec": {}});
+        let spec =
+            json!({"replicas": 3, "selector": {"matchLabels": {ROLE: SET}}, "template": template});
+        let deployment = self.create_machine_deployment("web", json!({}), spec).await?;
+        let owner = json!({
+            "apiVersion": "machine.openshift.io/v1beta1", "kind": "MachineDeployment",
+            "name": "web", "uid": deployment.uid(), "controller": true,
+        });
+        self.create_set(json!({ "ownerReferences": [owner] })).await
     }
 
     async fn create_one(&self, name: &str, set: &DynamicObject) -> Result<()> {
@@ -249,7 +264,7 @@ async fn a_paused_health_check_does_nothing(world: Fixture) -> Result<()> {
     process.kill().await
 }
 
-async fn a_remediation_template_is_refused(world: Fixture) -> Result<()> {
+async fn an_incomplete_remediation_template_is_refused(world: Fixture) -> Result<()> {
     world.create_fleet(1).await?;
     world.report("m-0", "Ready", "False", LONG).await?;
     let template = json!({"remediationTemplate": {"kind": "FooTemplate", "name": "foo"}});
@@ -257,7 +272,7 @@ async fn a_remediation_template_is_refused(world: Fixture) -> Result<()> {
     let process = world.run()?;
     let check = world.until_allowed("False/InvalidConfiguration").await?;
     let text = message(&check, "RemediationAllowed");
-    assert!(text.contains("spec.remediationTemplate (FooTemplate foo)"), "{text}");
+    assert!(text.contains("spec.remediationTemplate must have an apiVersion"), "{text}");
     world.until_event(CHECK, "InvalidConfiguration").await?;
     assert_eq!(world.alive_machines().await?, ["m-0"]);
     process.kill().await
@@ -327,15 +342,7 @@ async fn a_node_that_recovered_unseen_is_spared(world: Fixture) -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_budget_of_the_deployment_holds_the_second_machine() -> Result<()> {
     let world = start("budget", Served::Ours).await?;
-    let template = json!({"metadata": {"labels": {ROLE: SET}}, "spec": {}});
-    let spec =
-        json!({"replicas": 3, "selector": {"matchLabels": {ROLE: SET}}, "template": template});
-    let deployment = world.create_machine_deployment("web", json!({}), spec).await?;
-    let owner = json!({
-        "apiVersion": "machine.openshift.io/v1beta1", "kind": "MachineDeployment", "name": "web",
-        "uid": deployment.uid(), "controller": true,
-    });
-    let set = world.create_set(json!({ "ownerReferences": [owner] })).await?;
+    let set = world.create_deployed_set().await?;
     for name in ["m-0", "m-1", "m-2"] {
         world.create_one(name, &set).await?;
     }
@@ -378,5 +385,52 @@ async fn a_deletion_whose_answer_is_lost_is_reported(world: Fixture) -> Result<(
     assert_eq!(world.until_event(CHECK, "MachineDeleted").await?, note);
     let success = "mapi_machinehealthcheck_remediation_success_total";
     assert_eq!(process.count(success, &[CHECK, &world.namespace]), 1);
+    process.kill().await
+}
+
+/// It neither uses the budget of the deployment, nor is it shown as remediated.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_frozen_machine_is_shown_and_uses_no_budget() -> Result<()> {
+    let world = start("frozen", Served::Ours).await?;
+    let set = world.create_deployed_set().await?;
+    for name in ["m-0", "m-1", "m-2"] {
+        world.create_one(name, &set).await?;
+    }
+    let freeze = json!({"metadata": {"annotations": {"machinist.dev/freeze": "under repair"}}});
+    world.patch_machine("m-0", freeze).await?;
+    world.report("m-0", "Ready", "False", LONG).await?;
+    world.report("m-1", "Ready", "False", LONG / 2).await?;
+    world.create_check(CHECK, json!({}), json!({})).await?;
+    let process = world.run()?;
+    assert_eq!(world.until_left(2).await?, ["m-0", "m-2"]);
+    let note = world.until_event("m-0", "RemediationHeld").await?;
+    assert!(note.contains("frozen by the annotation machinist.dev/freeze"), "{note}");
+    // Its replacement has a Node, and the end of the freeze is seen.
+    world.create_one("m-3", &set).await?;
+    let thaw = json!({"metadata": {"annotations": {"machinist.dev/freeze": null}}});
+    world.patch_machine("m-0", thaw).await?;
+    assert_eq!(world.until_left(2).await?, ["m-2", "m-3"]);
+    process.kill().await
+}
+
+/// Discovery shows that MachineDeployments are served.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_right_to_list_definitions_budgets_are_read() -> Result<()> {
+    let world = start("definitions", Served::Ours).await?;
+    let set = world.create_deployed_set().await?;
+    for name in ["m-0", "m-1", "m-2"] {
+        world.create_one(name, &set).await?;
+    }
+    world.report("m-0", "Ready", "False", LONG).await?;
+    world.create_check(CHECK, json!({}), json!({})).await?;
+    let definitions = Match::any().resource("customresourcedefinitions");
+    world.proxy.add_rule(Rule::new(definitions, Effect::answer(403)));
+    let deployments = Match::any().verbs([Verb::List]).resource("machinedeployments");
+    let forbidden = world.proxy.add_rule(Rule::new(deployments, Effect::answer(403)));
+    let process = world.run()?;
+    let note = world.until_event("m-0", "RemediationHeld").await?;
+    assert!(note.contains("MachineDeployment web cannot be read: not allowed"), "{note}");
+    forbidden.remove();
+    assert_eq!(world.until_left(2).await?, ["m-1", "m-2"]);
     process.kill().await
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use machinist_api::resource::Resource;
 use machinist_domain::key::ObjectKey;
+use machinist_domain::safety::{EffectKind, ObjectRef};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -49,6 +50,14 @@ pub struct Shared {
     pub clock: SharedClock,
     pub timings: Timings,
     pub tasks: Tasks,
+}
+
+impl Shared {
+    /// What freezes the object, if that stops such a change on its behalf.
+    pub fn frozen_by(&self, effect: EffectKind, object: &ObjectRef) -> Option<Arc<str>> {
+        self.freezes.permit(effect, object).err()?;
+        self.freezes.of(object).map(|freeze| freeze.source)
+    }
 }
 
 /// A controller that can be started.

@@ -1,3 +1,5 @@
+mod external;
+
 use std::sync::Arc;
 
 use machinist_domain::key::Uid;
@@ -171,7 +173,7 @@ fn an_invalid_spec_is_refused_and_remediates_nothing() {
         ),
         (
             json!({"remediationTemplate": {"kind": "FooTemplate", "name": "f"}}),
-            Refusal::Template("FooTemplate".to_owned(), "f".to_owned()),
+            Refusal::Template(" FooTemplate f".to_owned()),
         ),
     ] {
         let plan = decide(&snapshot(view(spec(&patch), fleet(1, 0), 0)));
@@ -179,9 +181,9 @@ fn an_invalid_spec_is_refused_and_remediates_nothing() {
     }
     let annotated =
         |name: &str, value: &str| check(&json!({"metadata": {"annotations": {name: value}}}));
-    let strategy = annotated("machine.openshift.io/remediation-strategy", "external-baremetal");
+    let strategy = annotated("machine.openshift.io/remediation-strategy", "none");
     let plan = decide(&snapshot(view(strategy, fleet(1, 0), 0)));
-    assert_eq!(plan, Plan::Refuse(Refusal::Strategy("external-baremetal".to_owned())));
+    assert_eq!(plan, Plan::Refuse(Refusal::Strategy("none".to_owned())));
     let paused = annotated("cluster.x-k8s.io/paused", "");
     assert_eq!(decide(&snapshot(view(paused, fleet(1, 0), 0))), Plan::NoOp(Reason::Paused));
 }
@@ -318,10 +320,10 @@ fn the_budget_of_the_deployment_limits_replacements() {
 
 #[test]
 fn without_a_readable_budget_nothing_is_remediated() {
-    let unread = Deployment { key: ObjectKey::new("ns", "d"), limit: Err(NoLimit::NotRead) };
+    let unread = Deployment { key: ObjectKey::new("ns", "d"), limit: Err(NoLimit::Missing) };
     let hold = |why| Step::Held(Hold::NoBudget(ObjectKey::new("ns", "d"), why));
     let found = step(limited(unread, fleet(1, 0)), "bad-0");
-    assert_eq!(found, hold(NoBudget::Unknown(NoLimit::NotRead)));
+    assert_eq!(found, hold(NoBudget::Unknown(NoLimit::Missing)));
     let found = step(limited(deployment(json!("many"), 1, 1, &[]), fleet(1, 0)), "bad-0");
     assert_eq!(found, hold(NoBudget::Invalid("many".to_owned())));
 }

@@ -1,27 +1,34 @@
 //! The status of a health check: a merge patch with what changes.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use machinist_api::names::{
-    CONDITION_MACHINES_HEALTHY, CONDITION_REMEDIATION_ALLOWED, ERROR_INVALID_CONFIGURATION,
-    REASON_PAUSED, REASON_TOO_MANY_UNHEALTHY, REASON_UNHEALTHY_MACHINES, SEVERITY_ERROR,
-    SEVERITY_INFO, SEVERITY_WARNING,
+    CONDITION_MACHINES_HEALTHY, CONDITION_REMEDIATION_ALLOWED, CONDITION_REQUEST_AVAILABLE,
+    CONDITION_TEMPLATE_AVAILABLE, ERROR_INVALID_CONFIGURATION, REASON_PAUSED,
+    REASON_REQUEST_CREATION_FAILED, REASON_TEMPLATE_NOT_FOUND, REASON_TOO_MANY_UNHEALTHY,
+    REASON_UNHEALTHY_MACHINES, SEVERITY_ERROR, SEVERITY_INFO, SEVERITY_WARNING,
 };
 use machinist_domain::conditions::{self, Condition};
+use machinist_domain::meta::Meta;
 use serde_json::{Map, Value, json};
 
 use crate::health_check::decide::text_of;
 use crate::health_check::messages;
-use crate::health_check::plan::Assessment;
+use crate::health_check::plan::{Assessment, Fate, Step};
+use crate::health_check::snapshot::{Unavailable, View};
 use crate::kinds::MachineHealthCheck;
 
 pub(super) struct Status;
 
 impl Status {
     pub(super) fn assessed(
-        check: &MachineHealthCheck,
+        view: &View,
         assessment: &Assessment,
+        fates: &[(Meta, Fate)],
         now: Timestamp,
     ) -> Option<Value> {
+        let check = &*view.check;
         let allowed = if assessment.is_allowed() {
             Condition::yes(CONDITION_REMEDIATION_ALLOWED)
         } else {
@@ -50,7 +57,9 @@ impl Status {
             ("currentHealthy", check.status.healthy, assessment.healthy),
             ("remediationsAllowed", check.status.allowed, assessment.remediations_allowed()),
         ];
-        patch(check, &counts, vec![allowed, healthy], now)
+        let external = external(view, assessment, fates);
+        let wanted = [allowed, healthy].into_iter().chain(external).collect();
+        patch(check, &counts, wanted, now)
     }
 
     pub(super) fn refused(
@@ -86,6 +95,44 @@ impl Status {
     }
 }
 
+/// Whether external remediation works. Nothing without a template.
+fn external(view: &View, assessment: &Assessment, fates: &[(Meta, Fate)]) -> Vec<Condition> {
+    let Some(external) = &view.external else { return Vec::new() };
+    let not_found = REASON_TEMPLATE_NOT_FOUND;
+    let template = match &external.template {
+        Ok(_) => Condition::yes(CONDITION_TEMPLATE_AVAILABLE),
+        Err(why) => unavailable(CONDITION_TEMPLATE_AVAILABLE, not_found, why),
+    };
+    let failed = fates.iter().find_map(|(meta, fate)| match fate {
+        Fate::Failed(failure) => {
+            let finding = assessment.findings.iter().find(|one| one.meta.uid == meta.uid)?;
+            (finding.step == Step::Request).then_some((&meta.key.name, failure))
+        }
+        _ => None,
+    });
+    let creation_failed = REASON_REQUEST_CREATION_FAILED;
+    let request = match (&external.requests, failed) {
+        (Err(why), _) => unavailable(CONDITION_REQUEST_AVAILABLE, creation_failed, why),
+        (Ok(()), Some((machine, failure))) => {
+            let text = messages::not_created(&external.kind, machine, failure);
+            Condition::no(CONDITION_REQUEST_AVAILABLE, SEVERITY_ERROR, creation_failed, text)
+        }
+        (Ok(()), None) => Condition::yes(CONDITION_REQUEST_AVAILABLE),
+    };
+    vec![template, request]
+}
+
+fn unavailable(kind: &'static str, reason: &'static str, why: &Unavailable) -> Condition {
+    let text = messages::unavailable(why);
+    match why {
+        Unavailable::Unreadable(failure) => {
+            Condition::unknown(kind, failure.category.as_str(), text)
+        }
+        Unavailable::NotListed(_) => Condition::unknown(kind, reason, text),
+        _ => Condition::no(kind, SEVERITY_ERROR, reason, text),
+    }
+}
+
 fn patch(
     check: &MachineHealthCheck,
     counts: &[(&str, Option<i64>, usize)],
@@ -99,7 +146,17 @@ fn patch(
             patch.insert((*field).to_owned(), json!(count));
         }
     }
-    if let Some(list) = conditions::set(&check.status.conditions, wanted, now) {
+    let mut stored = Cow::Borrowed(&*check.status.conditions);
+    if check.template.is_none() {
+        for kind in [CONDITION_TEMPLATE_AVAILABLE, CONDITION_REQUEST_AVAILABLE] {
+            if let Some(list) = conditions::without(&stored, kind) {
+                stored = Cow::Owned(list);
+            }
+        }
+    }
+    let list = conditions::set(&stored, wanted, now);
+    let removed = matches!(stored, Cow::Owned(_)).then(|| stored.to_vec());
+    if let Some(list) = list.or(removed) {
         patch.insert("conditions".to_owned(), conditions::to_json(&list));
     }
     (!patch.is_empty()).then(|| patch.into())

@@ -1,3 +1,5 @@
+mod external;
+
 use serde_json::{Value, json};
 
 use super::super::decide::decide;

@@ -9,9 +9,11 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use machinist_api::names::{
-    ANNOTATION_DELETE_MACHINE, ANNOTATION_FORCE_DELETION, ANNOTATION_FREEZE,
-    ANNOTATION_HEALTH_TIMEOUT, ANNOTATION_PRESERVE, ANNOTATION_SCALE_DOWN_DISABLED,
-    CONDITION_FROZEN, CONDITION_PRESERVED, FINALIZER_MACHINE, LABEL_MACHINE_SET, TAINT_PRESERVED,
+    ANNOTATION_DELETE_MACHINE, ANNOTATION_EXTERNAL_REMEDIATION, ANNOTATION_FORCE_DELETION,
+    ANNOTATION_FREEZE, ANNOTATION_HEALTH_TIMEOUT, ANNOTATION_PRESERVE,
+    ANNOTATION_REMEDIATION_STRATEGY, ANNOTATION_SCALE_DOWN_DISABLED, CONDITION_FROZEN,
+    CONDITION_PRESERVED, CONDITION_REQUEST_AVAILABLE, CONDITION_TEMPLATE_AVAILABLE,
+    FINALIZER_MACHINE, LABEL_MACHINE_SET, STRATEGY_EXTERNAL_BAREMETAL, TAINT_PRESERVED,
 };
 use machinist_testbed::poll;
 use machinist_testbed::world::reading::{condition, condition_of};
@@ -89,8 +91,38 @@ pub(super) async fn remediate(fleet: &Fleet) -> Result<()> {
             |check: &kube::api::DynamicObject| condition(check, CONDITION_FROZEN) == expected;
         fleet.until_health_check("check", "the freeze to be shown", shown).await?;
     }
+    remediate_elsewhere(fleet).await?;
     // What fails from now on stays.
     fleet.health_checks().delete("check", &DeleteParams::default()).await?;
+    Ok(())
+}
+
+/// The last machine is left to Metal3, which repairs it; then the health check wants a kind that is not served.
+async fn remediate_elsewhere(fleet: &Fleet) -> Result<()> {
+    let change = async |patch: Value| {
+        let patch = Patch::Merge(patch);
+        fleet.health_checks().patch("check", &PatchParams::default(), &patch).await
+    };
+    let strategy = json!({ANNOTATION_REMEDIATION_STRATEGY: STRATEGY_EXTERNAL_BAREMETAL});
+    change(json!({"metadata": {"annotations": strategy}})).await?;
+    let machines = fleet.running(1).await?;
+    let (machine, node) = &machines[0];
+    report_ready(fleet, node, false).await?;
+    let annotated = |one: &kube::api::DynamicObject| {
+        one.annotations().contains_key(ANNOTATION_EXTERNAL_REMEDIATION)
+    };
+    fleet.until_machine(machine, "it to be left to Metal3", annotated).await?;
+    report_ready(fleet, node, true).await?;
+    let repaired = json!({"metadata": {"annotations": {ANNOTATION_EXTERNAL_REMEDIATION: null}}});
+    fleet.patch_machine(machine, repaired).await?;
+
+    let template = json!({"apiVersion": "fix.example.dev/v1", "kind": "FixTemplate", "name": "f"});
+    change(json!({"spec": {"remediationTemplate": template}})).await?;
+    let shown = |check: &kube::api::DynamicObject| {
+        !condition_of(check, CONDITION_TEMPLATE_AVAILABLE).is_null()
+            && !condition_of(check, CONDITION_REQUEST_AVAILABLE).is_null()
+    };
+    fleet.until_health_check("check", "what is missing to be shown", shown).await?;
     Ok(())
 }
 
