@@ -300,7 +300,7 @@ pub(crate) struct PlaygroundArguments {
 pub(crate) enum FailMode {
     /// Instances are created, but never boot.
     NeverBoots,
-    /// Instances terminate some time after boot.
+    /// Instances terminate some time after boot; a health check has their Machines replaced.
     Dies,
     /// Launches fail for lack of capacity.
     NoCapacity,
@@ -316,7 +316,7 @@ pub(crate) enum FailMode {
 impl FailMode {
     /// Whether machines become ready in the end.
     pub(crate) fn ends_well(self) -> bool {
-        matches!(self, Self::Throttled | Self::LostAnswers | Self::Slow)
+        matches!(self, Self::Dies | Self::Throttled | Self::LostAnswers | Self::Slow)
     }
 }
 

@@ -46,6 +46,8 @@ texts! {
     pub(super) fn running_proved(count: usize) =
         "proved: {count} machines are Running, each with an instance and a Node";
     pub(super) fn replaced(machine: &str) = "proved: {machine} was deleted, drained and replaced";
+    pub(super) fn remediated(count: usize) =
+        "proved: the instances of {count} machines died, and the health check had them replaced";
     pub(super) fn pod_left(pod: &str) = "Pod {pod} still exists, although its machine was drained and deleted";
     pub(super) fn rolled(machines: usize, instance_type: &str) =
         "proved: a rolling update replaced {machines} machines by others of type {instance_type}";
@@ -94,13 +96,14 @@ mod tests {
             running_proved(3),
             SCALED.to_owned(),
             replaced("fleet-1"),
+            remediated(3),
             rolled(3, "sim.large"),
             rolled_back("sim.medium"),
             nothing_left(6),
             STOPPED.to_owned(),
         ];
         let errors = [
-            never_ready("dies"),
+            never_ready("never-boots"),
             samples_differ(wait, &["workers"], "MACHINESET  INSTANCE TYPE"),
             timed_out(wait, "the fleet to grow", "MACHINE  PHASE"),
             NO_CLOUD.to_owned(),

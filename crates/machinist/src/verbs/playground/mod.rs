@@ -107,7 +107,7 @@ async fn use_it(
     if arguments.once {
         prove(&sets).await?;
         let fleet = Fleet::create(&client, control_plane, cloud, &arguments).await?;
-        return fleet.prove().await;
+        return fleet.prove(arguments.fail).await;
     }
     let fleet = Fleet::create(&client, control_plane, cloud, &arguments).await?;
     let kubeconfig = control_plane.kubeconfig_path();

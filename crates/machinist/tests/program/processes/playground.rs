@@ -15,3 +15,15 @@ async fn once_proves_itself_and_leaves_nothing_behind() -> Result<()> {
     ensure!(stdout.contains("stopped the controllers and the API server"), "{stdout}\n{log}");
     Ok(())
 }
+
+/// The health check among its samples has dead machines replaced.
+#[tokio::test(flavor = "multi_thread")]
+async fn machines_that_die_are_replaced() -> Result<()> {
+    let ended = run_to_end(None, &["playground", "--once", "--fail=dies"]).await?;
+    let (stdout, log) =
+        (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    ensure!(ended.status.success(), "{}\n{stdout}\n{log}", ended.status);
+    ensure!(stdout.contains("proved: the instances of 3 machines died"), "{stdout}\n{log}");
+    ensure!(stdout.contains("stopped the controllers and the API server"), "{stdout}\n{log}");
+    Ok(())
+}

@@ -1,4 +1,4 @@
-//! The MachineDeployment with machines in the simulated cloud.
+//! The MachineDeployment with machines in the simulated cloud, and its MachineHealthCheck.
 
 pub(super) mod cloud;
 mod prove;
@@ -13,6 +13,7 @@ use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use machinist_api::machine::Machine;
 use machinist_api::machine_deployment::MachineDeployment;
+use machinist_api::machine_health_check::MachineHealthCheck;
 use machinist_api::names::LABEL_CLUSTER;
 use machinist_control_plane::ControlPlane;
 use serde_json::json;
@@ -48,6 +49,9 @@ impl Fleet {
         let deployment = sample(arguments.machines, arguments.fail)?;
         let created = deployments.create(&PostParams::default(), &deployment).await;
         created.with_context(|| messages::cannot("create", KIND, NAME))?;
+        let checks = Api::<MachineHealthCheck>::namespaced(client.clone(), NAMESPACE);
+        let created = checks.create(&PostParams::default(), &health_check()?).await;
+        created.with_context(|| messages::cannot("create", "MachineHealthCheck", NAME))?;
         Ok(Self {
             deployments,
             machines: Api::namespaced(client.clone(), NAMESPACE),
@@ -131,6 +135,7 @@ fn sample(replicas: u32, fail: Option<FailMode>) -> anyhow::Result<MachineDeploy
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": labels},
+            "remediation": {"maxInFlight": "50%"},
             "template": {
                 "metadata": {"labels": machine_labels},
                 "spec": {"providerSpec": {"value": {
@@ -143,6 +148,23 @@ fn sample(replicas: u32, fail: Option<FailMode>) -> anyhow::Result<MachineDeploy
                     "failures": cloud::behaviour(fail).1,
                 }}},
             },
+        },
+    }))?)
+}
+
+/// Replaces Machines whose instances have died, or whose Nodes are not ready. The startup timeout is off: in some
+/// failure modes, no Machine ever has a Node.
+fn health_check() -> anyhow::Result<MachineHealthCheck> {
+    let bad = |status| json!({"type": "Ready", "status": status, "timeout": "10s"});
+    Ok(serde_json::from_value(json!({
+        "apiVersion": "machine.openshift.io/v1beta1",
+        "kind": "MachineHealthCheck",
+        "metadata": {"name": NAME},
+        "spec": {
+            "selector": {"matchLabels": {"app": NAME}},
+            "maxUnhealthy": "100%",
+            "nodeStartupTimeout": "0",
+            "unhealthyConditions": [bad("False"), bad("Unknown")],
         },
     }))?)
 }

@@ -1,23 +1,30 @@
 //! The proof of `--once`: scale up and down, replace a machine, roll, roll back, scale to zero, leave nothing behind.
+//! Where instances die: they are replaced.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Context;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, PostParams};
+use kube::ResourceExt as _;
+use kube::api::{DeleteParams, ListParams, PostParams};
 use serde_json::json;
 
-use super::{FIRST_TYPE, Fleet, NAME, OTHER_TYPE};
+use super::{FIRST_TYPE, Fleet, NAME, OTHER_TYPE, view};
+use crate::cli::FailMode;
 use crate::verbs::playground::{NAMESPACE, PATIENCE, messages, print};
 use crate::verbs::rollout;
 use crate::verbs::rollout::arguments::RolloutArguments;
 
 impl Fleet {
-    pub(in super::super) async fn prove(&self) -> anyhow::Result<()> {
+    pub(in super::super) async fn prove(&self, fail: Option<FailMode>) -> anyhow::Result<()> {
         let first = self.wait_for(self.size, "the fleet to run").await?;
         print(&self.table(true).await?)?;
         print(&messages::running_proved(first.len()))?;
+        if fail == Some(FailMode::Dies) {
+            self.prove_remediation(&first).await?;
+            return self.prove_end().await;
+        }
 
         self.scale(self.size + 2).await?;
         self.wait_for(self.size + 2, "the fleet to grow").await?;
@@ -36,12 +43,36 @@ impl Fleet {
         }
 
         self.prove_rollout().await?;
+        self.prove_end().await
+    }
 
+    async fn prove_end(&self) -> anyhow::Result<()> {
         self.scale(0).await?;
         self.wait_for(0, "the fleet to go").await?;
         let (instances, volumes) = (self.cloud.sim.live(), self.cloud.sim.volumes());
         anyhow::ensure!((instances, volumes) == (0, 0), messages::leaked(instances, volumes));
         print(&messages::nothing_left(self.cloud.sim.created()))
+    }
+
+    /// The instances of these machines die, and the health check has each replaced. Others die meanwhile.
+    async fn prove_remediation(&self, first: &BTreeSet<String>) -> anyhow::Result<()> {
+        let began = tokio::time::Instant::now();
+        loop {
+            let machines = self.machines.list(&ListParams::default()).await?.items;
+            let left = machines.iter().filter(|one| first.contains(&one.name_any())).count();
+            if left == 0 && machines.iter().any(view::is_running) {
+                return print(&messages::remediated(first.len()));
+            }
+            if began.elapsed() > PATIENCE {
+                let table = self.table(true).await?;
+                anyhow::bail!(messages::timed_out(
+                    PATIENCE,
+                    "dead machines to be replaced",
+                    &table
+                ));
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
     }
 
     /// A pod on the machine's Node, which a drain evicts. Its name is returned.
