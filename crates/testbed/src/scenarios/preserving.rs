@@ -1,5 +1,5 @@
-//! "A MachineDeployment of two that keeps a failed machine; the instance of one dies; scale to 1, which takes the other;
-//! end the preservation, scale to 0". What machines go through otherwise is tried in other scenarios.
+//! "A MachineDeployment of two that keeps a failed machine; the instance of one dies; scale to 1, which takes the
+//! other; end the preservation, scale to 0". What machines go through otherwise is tried in other scenarios.
 
 use anyhow::{Context, Result, ensure};
 use kube::ResourceExt;
