@@ -1,7 +1,8 @@
 //! "Create a MachineDeployment of 3, change what its machines run": an update in place, one machine at a time. The
-//! story has the agent, too. An observer records that machines are neither created nor deleted.
+//! story has the agent, too. An observer records that machines are neither created nor deleted. At the end the set is
+//! orphaned and adopted again.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
@@ -47,7 +48,12 @@ impl Scenario for InPlace {
         settles(world, json!("new")).await?;
         let Extremes { most, fewest_ready, .. } = observer.stop(world).await?;
         ensure!((most, fewest_ready) == (SIZE, SIZE), "{most} machines, {fewest_ready} ready");
-        world.milestone("2: all are updated", || rolling::state(world)).await
+        world.milestone("2: all are updated", || rolling::state(world)).await?;
+
+        orphan(world).await?;
+        world.eventually("the set has its owner again", || is_claimed(world)).await?;
+        settles(world, json!("new")).await?;
+        world.milestone("3: the set is adopted", || rolling::state(world)).await
     }
 
     async fn end_state(&self, world: &World) -> Result<Value> {
@@ -90,6 +96,9 @@ fn update(request: &ApiRequest) -> Option<String> {
     let word = |value: &Value| value.as_str().unwrap_or("none").to_owned();
     let has = |object: &Value, name: &str| object.get(name).is_some();
     match &*request.resource {
+        "machinesets" if body["metadata"].get("ownerReferences").is_some() => {
+            Some("claim".to_owned())
+        }
         "machinesets" if has(annotations, ANNOTATION_HOLD) => {
             let hold = word(&annotations[ANNOTATION_HOLD]);
             let side = hold.split(' ').nth(1).unwrap_or_default().to_owned();
@@ -119,6 +128,31 @@ fn update(request: &ApiRequest) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// The set with all machines loses its owner while it is held, as by a deletion of the deployment with
+/// `--cascade=orphan` in the middle of a move. The hold of another owner must not cost a machine.
+async fn orphan(world: &World) -> Result<()> {
+    let hold = format!("v1 out gone gone {OLD}");
+    let metadata = json!({"annotations": {ANNOTATION_HOLD: hold}, "ownerReferences": null});
+    let patch = Patch::Merge(json!({ "metadata": metadata }));
+    let set = new_set(world).await?.name_any();
+    world.sets().patch(&set, &PatchParams::default(), &patch).await?;
+    Ok(())
+}
+
+async fn new_set(world: &World) -> Result<DynamicObject> {
+    let sets = world.sets().list(&ListParams::default()).await?;
+    sets.into_iter().find(|set| set.name_any() != OLD).context("a set of the new template")
+}
+
+async fn is_claimed(world: &World) -> Result<()> {
+    let set = new_set(world).await?;
+    let hold = set.annotations().get(ANNOTATION_HOLD);
+    let (owners, size) = (set.owner_references().len(), &set.data["spec"]["replicas"]);
+    ensure!(owners == 1 && hold.is_some_and(|hold| hold == "v1 released"), "{:?}", set.metadata);
+    ensure!(*size == json!(SIZE), "its size is {size}");
+    Ok(())
 }
 
 /// Waits for the update, and does the part of the agent: what is offered is updated at once.
