@@ -30,7 +30,15 @@ impl Gate {
     }
 
     pub(super) async fn pass(&self) {
+        self.arrive();
+        self.opened().await;
+    }
+
+    pub(super) fn arrive(&self) {
         self.0.send_modify(|state| state.arrived += 1);
+    }
+
+    pub(super) async fn opened(&self) {
         self.wait(|state| state.open).await;
     }
 

@@ -63,6 +63,20 @@ enum Answer {
     Stream(response::Parts, Incoming),
 }
 
+async fn answer(
+    upstream: &Upstream,
+    head: &request::Parts,
+    body: Bytes,
+    streams: bool,
+) -> Result<Answer, Cut> {
+    let (head, body) = upstream.send(head, body).await?.into_parts();
+    if streams && head.status.is_success() {
+        return Ok(Answer::Stream(head, body));
+    }
+    let body = body.collect().await.map_err(|e| Cut::Upstream(e.to_string()))?;
+    Ok(Answer::Whole(head, body.to_bytes()))
+}
+
 impl Exchange {
     async fn run(self, effect: Option<Effect>) -> Result<Response<Body>, Cut> {
         let Some(effect) = effect else {
@@ -80,9 +94,9 @@ impl Exchange {
                 gate.pass().await;
                 self.pass(|chunks| chunks).await
             }
-            Effect::HoldAfter(gate) => match self.forward().await {
+            Effect::HoldAfter(gate) => match self.forward_to(Some(gate.clone())).await {
                 Ok(answer) => {
-                    gate.pass().await;
+                    gate.opened().await;
                     Ok(self.deliver(answer, |chunks| chunks))
                 }
                 Err(cut) => self.close(cut.into()),
@@ -135,18 +149,22 @@ impl Exchange {
         }
     }
 
-    /// In a task of its own so that it survives its client.
     async fn forward(&self) -> Result<Answer, Cut> {
+        self.forward_to(None).await
+    }
+
+    /// In a task of its own so that it survives its client. The answer arrives at the gate in any case: a client that
+    /// gave up just before can be killed as well as one that waits.
+    async fn forward_to(&self, gate: Option<Gate>) -> Result<Answer, Cut> {
         let (upstream, head) = (Arc::clone(&self.upstream), self.head.clone());
         let body = self.request.body.clone();
         let streams = self.streams();
         let task = tokio::spawn(async move {
-            let (head, body) = upstream.send(&head, body).await?.into_parts();
-            if streams && head.status.is_success() {
-                return Ok(Answer::Stream(head, body));
+            let answer = answer(&upstream, &head, body, streams).await?;
+            if let Some(gate) = gate {
+                gate.arrive();
             }
-            let body = body.collect().await.map_err(|e| Cut::Upstream(e.to_string()))?;
-            Ok(Answer::Whole(head, body.to_bytes()))
+            Ok(answer)
         });
         let answer = task.await.unwrap_or_else(|e| Err(Cut::Upstream(e.to_string())))?;
         let (Answer::Whole(head, _) | Answer::Stream(head, _)) = &answer;

@@ -13,6 +13,7 @@ use kube::{
     api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams},
     config::{KubeConfigOptions, Kubeconfig},
 };
+use machinist_testbed::world::PATIENCE;
 use machinist_testbed::{
     World,
     faults::{Effect, Gate, Match, Options, Outcome, Proxy, Rule, Verb},
@@ -209,6 +210,30 @@ async fn a_request_held_afterwards_is_done_but_not_answered() {
     assert!(!call.is_finished());
     gate.open();
     assert_eq!(call.await.unwrap().unwrap().metadata.name.as_deref(), Some("x"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_held_afterwards_reaches_its_gate_although_its_client_has_given_up() {
+    let world = world("hold-given-up").await;
+    let slow = Gate::new();
+    world.proxy.add_rule(Rule::new(Match::writes(), Effect::Hold(slow.clone())));
+    let proxy = Proxy::start(&world.proxy.config(AGENT).unwrap()).await.unwrap();
+    let gate = Gate::new();
+    proxy.add_rule(Rule::new(Match::writes(), Effect::HoldAfter(gate.clone())));
+    let client = Client::try_from(proxy.config(AGENT).unwrap()).unwrap();
+    let api = Api::namespaced(client, &world.namespace);
+    let call = tokio::spawn(async move { create(api, "x").await });
+    slow.reached().await;
+    call.abort();
+    let gone = || async {
+        let outcome = proxy.log().entries().pop().map(|entry| entry.outcome);
+        anyhow::ensure!(outcome == Some(Outcome::ClientGone), "{outcome:?}");
+        Ok(())
+    };
+    world.eventually("the client to give up", gone).await.unwrap();
+    slow.open();
+    tokio::time::timeout(PATIENCE, gate.reached()).await.unwrap();
+    assert!(exists(&world, "x").await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
