@@ -22,8 +22,8 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_machinist");
 pub(super) const REGION: &str = "eu-north-1";
 /// The tag that a plan is stored in.
 pub(super) const MARK: &str = "machinist.dev/recycle";
-/// On a busy machine a group takes its time.
-const LONG: Duration = Duration::from_secs(120);
+/// On a busy machine a group takes its time, and a recycle that continues another one waits for late calls.
+const LONG: Duration = Duration::from_secs(240);
 
 pub(super) struct Yard {
     pub(super) world: Ec2World,
