@@ -23,7 +23,7 @@ const CLOUD_SPEED: f64 = 50.0;
 /// Fewer would mean that the scenario shows less than it did.
 const LEAST_POINTS: usize = 90;
 const LEAST_POINTS_OF_ROLLING: usize = 60;
-const LEAST_POINTS_OF_PRESERVING: usize = 5;
+const LEAST_POINTS_OF_PRESERVING: usize = 7;
 const LEAST_POINTS_OF_IN_PLACE: usize = 20;
 const LEAST_POINTS_OF_FREEZING: usize = 3;
 const LEAST_POINTS_OF_REMEDIATING: usize = 4;

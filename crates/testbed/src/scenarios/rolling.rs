@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::{DynamicObject, ListParams};
-use machinist_api::names::{ANNOTATION_CANARY_PASSED, ANNOTATION_ROLLOUT};
+use machinist_api::names::{ANNOTATION_CANARY_PASSED, ANNOTATION_ORDINALS, ANNOTATION_ROLLOUT};
 use serde_json::{Map, Value, json};
 
 use super::{family, machines, scaling};
@@ -88,18 +88,23 @@ impl Scenario for Rolling {
     }
 
     fn at_least(&self, request: &ApiRequest) -> u32 {
-        let news = machines::news(request);
+        let (news, label) = (machines::news(request), label(request));
         match (&*request.resource, request.subresource.as_deref()) {
             // Once for what the user waits for in each step; how often on the way depends on timing, as below.
             ("machinedeployments" | "machinesets", Some("status")) => 2,
-            ("events", _) if machines::is_warning(request) => 0,
+            ("events", _) if machines::is_warning(request) || label.contains(" machine ") => 0,
             ("events", _) => 1,
+            // For each machine of the rollout.
+            ("machinesets", _) if label.ends_with(ANNOTATION_ORDINALS) => 2,
             ("machinedeployments" | "machinesets", _) => u32::MAX,
-            ("machines", None) if request.verb != Verb::Patch => u32::MAX,
+            ("machines", None) if request.verb != Verb::Patch => 2,
             ("machines", None) if is_label(request) => 1,
             ("nodes", _) if is_mark(request) => 1,
-            // What a single machine goes through is tried in other scenarios.
+            // What a single machine goes through is tried in other scenarios, too.
             _ if news == machines::STATE || news == machines::DRAINING => 0,
+            ("machines", _) if label.starts_with("new") => 1,
+            ("machines", _) if label.starts_with("old") => is_of_deletion(&news).into(),
+            ("machines", _) => 0,
             _ => 1,
         }
     }
@@ -150,6 +155,11 @@ fn class(name: &str) -> &'static str {
         _ if name.starts_with("web-") => "broken machine",
         _ => "other",
     }
+}
+
+/// Whether it is a status of a machine that is deleted.
+fn is_of_deletion(news: &str) -> bool {
+    news == "Deleting" || news.starts_with("Succeeded")
 }
 
 /// Whether it is a patch of the rollout's marks on a Node.
