@@ -13,6 +13,7 @@ use machinist_controllers::kinds::{MachineSets, NoState};
 use machinist_domain::capacity_annotations;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::ReconcileResult;
+use machinist_domain::safety::Limits;
 use machinist_provider::capacity::{
     Capacities, CapacitySource, Listener, ObservedCapacity, Question,
 };
@@ -43,6 +44,7 @@ pub(crate) async fn per_settled_reconcile(config: kube::Config, namespace: &str)
         metrics_address: "0".to_owned(),
         secure_metrics: None,
         health_address: "0".to_owned(),
+        limits: Limits::default(),
     };
     let control = Cluster::new(config, &timings)?;
     let manager = Manager::new(control, None, options, Arc::new(SystemClock), timings);

@@ -30,6 +30,7 @@ mod owner_references;
 pub mod platform;
 mod preservation;
 pub mod recycler;
+mod safety;
 mod scale_down;
 pub mod secrets;
 mod served;

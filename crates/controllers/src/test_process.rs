@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use machinist_domain::retry::{Category, Failure, Retry};
+use machinist_domain::safety::Limits;
 use machinist_runtime::cache::Scope;
 use machinist_runtime::clock::ManualClock;
 use machinist_runtime::cluster::Cluster;
@@ -33,6 +34,7 @@ pub(crate) fn shared(api: Option<&StubApi>, clock: &Arc<ManualClock>) -> Arc<Sha
         metrics_address: "0".to_owned(),
         secure_metrics: None,
         health_address: "0".to_owned(),
+        limits: Limits::default(),
     };
     let manager = Manager::new(cluster.unwrap(), None, options, clock.clone(), timings);
     Arc::clone(manager.shared())

@@ -13,6 +13,7 @@ use machinist_runtime::manager::SecureMetrics;
 
 use crate::annotator::{AnnotationArguments, AnnotatorArguments, Source};
 use crate::messages;
+use crate::safety::SafetyArguments;
 use crate::verbs::orphans::arguments::OrphanArguments;
 #[cfg(feature = "playground")]
 use crate::verbs::playground;
@@ -129,6 +130,8 @@ pub struct RunArguments {
     pub(crate) annotator: AnnotatorArguments,
     #[command(flatten)]
     pub(crate) machines: MachineArguments,
+    #[command(flatten)]
+    pub(crate) safety: SafetyArguments,
     /// Factor for backoffs, grace periods and timeouts, except lease and sync period. For tests.
     #[arg(long, default_value_t = 1.0, hide = true)]
     pub(crate) time_scale: f64,

@@ -15,6 +15,7 @@ mod messages;
 mod parts;
 mod recycler;
 mod registry;
+mod safety;
 mod terminal;
 pub mod verbs;
 

@@ -17,6 +17,7 @@ pub(crate) const NEGATIVE: &str = "must not be negative";
 pub(crate) const NOT_A_DURATION: &str = "must be a duration such as 30s";
 pub(crate) const NOT_AN_ENDPOINT: &str = "must be http://HOST[:PORT]";
 pub(crate) const NOT_A_DRAIN_TIMEOUT: &str = "must be a duration such as 30m, or never";
+pub(crate) const NOT_A_SHARE: &str = "must be a share from 0% to 100%";
 pub(crate) const NOT_WORKERS: &str = "must be CONTROLLER=N";
 
 pub(crate) const NOT_MAX_PODS: &str = "must be off, eni or a number above zero";
@@ -43,6 +44,7 @@ mod tests {
             NOT_A_DURATION.to_owned(),
             NOT_AN_ENDPOINT.to_owned(),
             NOT_A_DRAIN_TIMEOUT.to_owned(),
+            NOT_A_SHARE.to_owned(),
             NOT_WORKERS.to_owned(),
             worker_count("0"),
             NOT_MAX_PODS.to_owned(),

@@ -195,6 +195,7 @@ fn capacities(
 mod tests {
     use std::time::Duration;
 
+    use machinist_domain::safety::Limits;
     use machinist_runtime::cache::Scope;
     use machinist_runtime::clock::SystemClock;
     use machinist_runtime::cluster::Cluster;
@@ -233,6 +234,7 @@ mod tests {
             metrics_address: "0".to_owned(),
             secure_metrics: None,
             health_address: "0".to_owned(),
+            limits: Limits::default(),
         };
         let timings = Timings::default();
         let (cluster, clock) = (Cluster::absent(&timings).unwrap(), Arc::new(SystemClock));

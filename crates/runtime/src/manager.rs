@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use machinist_domain::key::ObjectKey;
+use machinist_domain::safety::Limits;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -13,8 +14,8 @@ use crate::admin::{self, ListenError};
 use crate::cache::Scope;
 use crate::cache::registry::Caches;
 use crate::clock::SharedClock;
-use crate::cluster::Cluster;
 use crate::cluster::wait::wait_ready;
+use crate::cluster::{Cluster, Reach};
 use crate::controller::start::{Registration, Shared, Start};
 use crate::events::Events;
 use crate::freezes::Freezes;
@@ -49,6 +50,8 @@ pub struct Options {
     /// `None`: plain HTTP for everyone who reaches the address.
     pub secure_metrics: Option<SecureMetrics>,
     pub health_address: String,
+    /// When machinist stops by itself what it decides by itself.
+    pub limits: Limits,
 }
 
 /// Metrics with TLS, authentication and authorization.
@@ -90,10 +93,18 @@ impl Manager {
         let caches = Caches::new(clock.clone(), timings, metrics.clone(), tasks.clone());
         let window = timings.event_window;
         let identity = options.identity.clone();
-        let freezes = Arc::new(Freezes::new(clock.clone(), metrics.clone()));
+        let freezes =
+            Arc::new(Freezes::new(clock.clone(), metrics.clone(), options.limits, timings.freezes));
+        let reach = Reach::new(clock.clone(), timings.freezes.unreachable);
+        let target = target.map(|target| {
+            let same = target.url == control.url;
+            let new = || Reach::new(clock.clone(), timings.freezes.unreachable);
+            let reach = if same { reach.clone() } else { new() };
+            target.counted_by(metrics.clone()).reached_by(reach)
+        });
         let shared = Arc::new(Shared {
-            control: control.counted_by(metrics.clone()),
-            target: target.map(|target| target.counted_by(metrics.clone())),
+            control: control.counted_by(metrics.clone()).reached_by(reach),
+            target,
             scope: options.scope.clone(),
             caches,
             gateway: Arc::new(Gateway::new(options.dry_run, timings.cloud_call, metrics.clone())),
@@ -197,6 +208,7 @@ impl Manager {
         if let Some(one) = controllers.iter().find(|one| one.declaration.obeys_freezes()) {
             let Shared { freezes, caches, control, scope, .. } = &*self.shared;
             freezes.watch(caches, control, scope, self.lease_namespace(one));
+            freezes.watch_api_servers(&self.shared);
         }
         for controller in controllers {
             let leadership = self.leadership(&controller, &electing);

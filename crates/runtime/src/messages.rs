@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use machinist_api::resource::{CONFIG_MAPS, LEASES, Resource, SECRETS};
 use machinist_domain::key::ObjectKey;
-use machinist_domain::safety::Freeze;
+use machinist_domain::safety::{Freeze, Reason};
 use machinist_domain::texts;
 
 use crate::cache::CacheState;
@@ -90,6 +90,8 @@ texts! {
         "a provider panicked while it described {objects} objects (their state stays unknown): {message}; report \
          this bug of the provider";
     pub(crate) fn cache_task(resource: Resource) = "cache of {resource}";
+    pub(crate) fn monitor_task(reason: Reason) = "count for the freeze {}", reason.as_str();
+    pub(crate) fn reach_task(url: &str) = "whether {url} answers";
     pub(crate) fn lease_task(controller: &str) = "lease of controller {controller}";
     pub(crate) fn controller_task(controller: &str) = "controller {controller}";
     pub(crate) fn queue_works(controller: &str) = "queue of controller {controller} makes progress";
@@ -181,7 +183,8 @@ pub(crate) fn frozen(first: &Freeze, others: usize) -> String {
     let Freeze { reason, since, source, text } = first;
     let cause = if text.is_empty() { String::new() } else { format!(": {text}") };
     let more = if others == 0 { String::new() } else { format!(" (and {others} more)") };
-    format!("frozen since {since:.0} ({}) by the {source}{cause}{more}", reason.as_str())
+    let by = if source.is_empty() { String::new() } else { format!(" by the {source}") };
+    format!("frozen since {since:.0} ({}){by}{cause}{more}", reason.as_str())
 }
 
 pub(crate) fn freezes_unread(resource: Resource, error: Option<&ApiError>) -> String {
@@ -216,7 +219,6 @@ pub(crate) fn cache(resource: Resource, state: &CacheState, not_served: bool) ->
 mod tests {
     use machinist_api::resource::{MACHINE_SETS, MACHINES, NAMESPACES};
     use machinist_domain::message_table::message_table;
-    use machinist_domain::safety::Reason;
 
     use super::*;
 
@@ -228,7 +230,7 @@ mod tests {
         ApiError::Refused { code, reason, message, retry_after: None }
     }
 
-    fn of_freezes(lost: &ApiError) -> [String; 7] {
+    fn of_freezes(lost: &ApiError) -> [String; 8] {
         let no_config_maps = refused(403, "Forbidden", "configmaps is forbidden");
         let no_namespaces = refused(403, "Forbidden", "namespaces is forbidden");
         let freeze = Freeze {
@@ -237,10 +239,17 @@ mod tests {
             source: "ConfigMap machinist-system/machinist-freeze".into(),
             text: "network work".into(),
         };
+        let found = Freeze {
+            reason: Reason::NodesNotReady,
+            source: "".into(),
+            text: "6 of 10 Nodes of Machines are not ready (limit 50%)".into(),
+            ..freeze.clone()
+        };
         [
             NOT_FROZEN.to_owned(),
             frozen(&freeze, 0),
             frozen(&freeze, 2),
+            frozen(&found, 0),
             freezes_unread(CONFIG_MAPS, None),
             freezes_unread(CONFIG_MAPS, Some(lost)),
             freezes_unread(CONFIG_MAPS, Some(&no_config_maps)),
@@ -251,6 +260,7 @@ mod tests {
     #[test]
     fn messages() {
         let text = str::to_owned;
+        let panicked = |task: &str| ("`/healthz`, log, stderr", task_panicked(task, "a bug"));
         let minute = Duration::from_secs(60);
         let no_token = missing_file(Path::new("/var/run/secrets/token"));
         let configs = [
@@ -316,9 +326,11 @@ mod tests {
             ("cloud call", not_called("machine")),
             ("cloud call", no_answer_from_cloud(&minute)),
             ("`/healthz`", text(TASKS_RUN)),
-            ("`/healthz`, log, stderr", task_panicked(&cache_task(MACHINE_SETS), "a bug")),
-            ("`/healthz`, log, stderr", task_panicked(&lease_task("machine"), "a bug")),
-            ("`/healthz`, log, stderr", task_panicked(&controller_task("machine"), "a bug")),
+            panicked(&cache_task(MACHINE_SETS)),
+            panicked(&reach_task("https://10.0.0.1/")),
+            panicked(&monitor_task(Reason::NodesNotReady)),
+            panicked(&lease_task("machine")),
+            panicked(&controller_task("machine")),
             ("log", fetch_panicked(3, "a bug")),
             ("`/healthz`", queue_works("machine")),
             ("`/healthz`", stalled("machine", &busy)),

@@ -232,7 +232,7 @@ mod tests {
 
     fn readiness() -> Readiness {
         let clock = Arc::new(ManualClock::default());
-        Readiness::new(Arc::new(Freezes::new(clock, Arc::default())))
+        Readiness::new(Arc::new(Freezes::for_tests(clock, &Arc::default())))
     }
 
     fn ready(readiness: &Readiness, resource: Resource, scope: Scope) -> bool {

@@ -37,6 +37,21 @@ pub struct Timings {
     /// stops within a fifth.
     pub stop_grace: Duration,
     pub server: ServerTimings,
+    pub freezes: FreezeTimings,
+}
+
+/// Timings of the freezes that machinist finds by counting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FreezeTimings {
+    /// How long changes are collected before they are counted.
+    pub gather: Duration,
+    /// How long the counts must be low until a freeze ends.
+    pub hold: Duration,
+    /// A Node whose condition Ready has changed at least this long after its creation has been ready before. Kubelets
+    /// set the condition when they register.
+    pub joining: Duration,
+    /// An API server counts as unreachable when requests have failed for this long; zero: never.
+    pub unreachable: Duration,
 }
 
 /// Timings of an HTTPS server and of the reviews that authorize its requests.
@@ -74,6 +89,7 @@ impl Default for Timings {
             event_window: seconds(3600),
             stop_grace: seconds(5),
             server: ServerTimings::default(),
+            freezes: FreezeTimings::default(),
         }
     }
 }
@@ -97,6 +113,7 @@ impl Timings {
             event_window: self.event_window.mul_f64(factor),
             stop_grace: self.stop_grace.mul_f64(factor),
             server: self.server.scaled(factor),
+            freezes: self.freezes.scaled(factor),
         }
     }
 
@@ -134,6 +151,30 @@ impl ServerTimings {
             certificate: self.certificate.mul_f64(factor),
             review: self.review.mul_f64(factor),
             review_ttl: self.review_ttl.mul_f64(factor),
+        }
+    }
+}
+
+impl Default for FreezeTimings {
+    fn default() -> Self {
+        let minute = Duration::from_secs(60);
+        Self {
+            gather: Duration::from_millis(200),
+            hold: minute,
+            joining: minute,
+            unreachable: minute / 2,
+        }
+    }
+}
+
+impl FreezeTimings {
+    fn scaled(self, factor: f64) -> Self {
+        Self {
+            gather: self.gather.mul_f64(factor),
+            hold: self.hold.mul_f64(factor),
+            joining: self.joining.mul_f64(factor),
+            // A busy machine would turn a shorter time into an outage.
+            unreachable: self.unreachable,
         }
     }
 }

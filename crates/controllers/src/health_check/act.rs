@@ -7,7 +7,7 @@ use machinist_api::resource::MACHINES;
 use machinist_domain::annotations::AnnotationChange;
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::Classified as _;
-use machinist_domain::safety::{EffectKind, ObjectRef};
+use machinist_domain::safety::{EffectKind, Initiator, ObjectRef};
 use machinist_runtime::cache::Cache;
 use machinist_runtime::cache::kind::Kind;
 use machinist_runtime::cache::store::Entry;
@@ -74,6 +74,7 @@ async fn remediate(
 ) -> Option<(Meta, Fate)> {
     let meta = &finding.meta;
     let writer = writer.also_for(ObjectRef { kind: MACHINES.kind, key: meta.key.clone() });
+    let writer = writer.initiated_by(initiator(view, meta));
     let fate = match confirmed(controller, view, meta).await {
         Ok(false) => Fate::Outdated,
         Err(failed) => failed,
@@ -188,6 +189,11 @@ async fn end(
         Err(error) => Fate::Failed(error.failure()),
     };
     Some((machine, fate))
+}
+
+fn initiator(view: &View, machine: &Meta) -> Initiator {
+    let member = view.members.iter().find(|member| member.meta.uid == machine.uid);
+    member.map_or(Initiator::Controller, Member::initiator)
 }
 
 /// Whether the Machine is still unhealthy.

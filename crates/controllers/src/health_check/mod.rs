@@ -62,6 +62,7 @@ use crate::kinds::{
 use crate::openshift::OpenShift;
 use crate::owner_references::owner_uid;
 use crate::preservation;
+use crate::safety;
 
 #[derive(Debug)]
 pub struct HealthCheckController {
@@ -113,6 +114,7 @@ impl HealthCheckController {
         shared.freezes.follow(&sets);
         let nodes_cluster = shared.target.as_ref().unwrap_or(&shared.control);
         let nodes = caches.open(nodes_cluster, Scope::All, Nodes);
+        safety::count_nodes_of_machines(shared, &machines, &nodes);
         Self {
             checks,
             nodes_by_provider_id: nodes_by_provider_id(&nodes),

@@ -90,17 +90,23 @@ fn member(
     let machine = entry.known().map(Arc::clone);
     let node = machine.as_deref().map_or(NodeView::None, |machine| node_of(controller, machine));
     let meta = entry.meta().clone();
+    let member = Member {
+        meta,
+        machine,
+        node,
+        first_seen: Vec::new(),
+        frozen: None,
+        request: None,
+        request_pause: None,
+    };
     let frozen_by = |kind, key: &ObjectKey| {
         let object = ObjectRef { kind, key: key.clone() };
-        controller.shared.frozen_by(EffectKind::Delete, &object)
+        controller.shared.frozen_by(EffectKind::Delete, member.initiator(), &object)
     };
-    let frozen = frozen_by(MACHINES.kind, &meta.key)
+    let frozen = frozen_by(MACHINES.kind, &member.meta.key)
         .or_else(|| frozen_by(MACHINE_HEALTH_CHECKS.kind, &check.meta.key));
-    let (request, request_pause) = (None, None);
-    let member =
-        Member { meta, machine, node, first_seen: Vec::new(), frozen, request, request_pause };
     let first_seen = controller.first_seen.of(check, &member, now, controller.clock.uptime());
-    Member { first_seen, ..member }
+    Member { first_seen, frozen, ..member }
 }
 
 pub(super) fn node_key(machine: &Machine) -> Option<ObjectKey> {

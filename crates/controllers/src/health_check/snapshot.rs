@@ -11,6 +11,7 @@ use machinist_domain::key::{ObjectKey, Uid};
 use machinist_domain::machine::Phase;
 use machinist_domain::meta::Meta;
 use machinist_domain::retry::Failure;
+use machinist_domain::safety::Initiator;
 use serde_json::Value;
 
 use crate::kinds::{Machine, MachineHealthCheck, Node, RemediationRequest};
@@ -160,6 +161,12 @@ impl Member {
                 known.map_or(now, |(_, seen)| (*seen).min(now))
             }
         }
+    }
+
+    /// Who wants it to go: a Machine with a termination notice ends anyway.
+    pub fn initiator(&self) -> Initiator {
+        let notice = self.node().is_some_and(Node::is_terminating);
+        if notice { Initiator::Cloud } else { Initiator::Controller }
     }
 
     /// Whether it is being created or deleted.

@@ -1,7 +1,9 @@
 use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
-use machinist_api::names::{LABEL_CONTROL_PLANE, LABEL_MASTER, NODE_CONDITION_READY};
+use machinist_api::names::{
+    LABEL_CONTROL_PLANE, LABEL_MASTER, NODE_CONDITION_READY, NODE_CONDITION_TERMINATING,
+};
 use machinist_api::resource::{NODES, Resource};
 use machinist_api::wire;
 use machinist_domain::meta::Meta;
@@ -14,6 +16,7 @@ use super::taint::Taint;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     pub meta: Meta,
+    pub created: Timestamp,
     pub provider_id: Option<Arc<str>>,
     pub labels: Pairs,
     pub annotations: Pairs,
@@ -78,6 +81,14 @@ impl Node {
         [LABEL_CONTROL_PLANE, LABEL_MASTER].iter().any(|label| self.labels.contains(label))
     }
 
+    /// Whether the cloud has announced that it takes the instance.
+    pub fn is_terminating(&self) -> bool {
+        let notice = |one: &NodeCondition| {
+            &*one.state.kind == NODE_CONDITION_TERMINATING && &*one.state.status == "True"
+        };
+        self.conditions.iter().any(notice)
+    }
+
     pub fn is_ready(&self) -> bool {
         self.readiness.status == Ready::Yes
     }
@@ -98,6 +109,7 @@ impl Kind for Nodes {
         let attached = wire.status.volumes_attached.into_iter();
         Node {
             meta,
+            created: wire.metadata.creation_timestamp.unwrap_or_default(),
             provider_id: wire.spec.provider_id.filter(|id| !id.is_empty()).map(name),
             labels: Pairs::shared(wire.metadata.labels, name),
             annotations: Pairs::shared(wire.metadata.annotations, name),

@@ -7,6 +7,7 @@ use machinist_api::names::{ANNOTATION_PRESERVED_UNTIL, FINALIZER_MACHINE, LABEL_
 use machinist_domain::meta::Meta;
 use machinist_domain::patch;
 use machinist_domain::retry::{Category, Classified as _, Failure, Retry};
+use machinist_domain::safety::Initiator;
 use machinist_provider::Pending;
 use machinist_provider::cloud::{Cloud, CloudError, Effect, ErrorClass, Instance, MachineRef};
 use machinist_runtime::writer::{CloudCall, CloudWriteError, Guard, Part, WriteError, Writer};
@@ -78,8 +79,10 @@ pub(super) async fn act(
             if let Plan::UpdateStatus(instance) = &**rest {
                 executor.observed(instance);
             }
+            // It has failed by itself, and may be back.
+            let writer = writer.initiated_by(Initiator::Controller);
             match &view.drain {
-                Some(drain) => Outcome::Drained(controller.drainer.act(drain, plan, writer).await),
+                Some(drain) => Outcome::Drained(controller.drainer.act(drain, plan, &writer).await),
                 None => Outcome::Done,
             }
         }

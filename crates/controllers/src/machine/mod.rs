@@ -77,6 +77,7 @@ use crate::inventory::Inventory;
 use crate::kinds::{Machines, Nodes};
 use crate::migration::MigrationGate;
 use crate::openshift::OpenShift;
+use crate::safety;
 use crate::served::Field;
 
 #[derive(Debug, Clone)]
@@ -123,6 +124,7 @@ impl MachineController {
         shared.metrics.of::<Inventory>().machines(&machines);
         let cluster = shared.target.as_ref().unwrap_or(&shared.control);
         let nodes = shared.caches.open(cluster, Scope::All, Nodes);
+        safety::count_nodes_of_machines(shared, &machines, &nodes);
         let openshift = OpenShift::new(shared);
         let triggers = Triggers::new(shared, &openshift, &machines, &nodes, settings.secrets);
         let (clock, machine_timings) = (&shared.clock, settings.timings);

@@ -62,6 +62,7 @@ use crate::kinds::{MachineDeployments, MachineSets, Machines, Node, Nodes, Readi
 use crate::machine_set::memory::{FailedClaim, Remembered};
 use crate::owner_references::owner_uid;
 use crate::preservation;
+use crate::safety;
 
 #[derive(Debug)]
 pub struct MachineDeploymentController {
@@ -98,6 +99,7 @@ impl MachineDeploymentController {
         shared.freezes.follow(&deployments);
         let nodes_cluster = shared.target.as_ref().unwrap_or(&shared.control);
         let nodes = caches.open(nodes_cluster, Scope::All, Nodes);
+        safety::count_nodes_of_machines(shared, &machines, &nodes);
         Self {
             deployments,
             nodes_by_rollout: nodes.index(node_marks::by_deployment),

@@ -67,6 +67,7 @@ use crate::kinds::{MachineSets, Machines, Node, Nodes};
 use crate::migration::MigrationGate;
 use crate::openshift::OpenShift;
 use crate::preservation;
+use crate::safety;
 use crate::served::Field;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -113,9 +114,11 @@ impl MachineSetController {
         shared.metrics.of::<Inventory>().sets(&sets);
         shared.freezes.follow(&sets);
         let nodes_cluster = shared.target.as_ref().unwrap_or(&shared.control);
+        let nodes = caches.open(nodes_cluster, Scope::All, Nodes);
+        safety::count_nodes_of_machines(shared, &machines, &nodes);
         Self {
             sets,
-            nodes: caches.open(nodes_cluster, Scope::All, Nodes),
+            nodes,
             by_owner: machines.index_entries(ownership::by_owner),
             by_node: machines_by_node(&machines),
             machines,

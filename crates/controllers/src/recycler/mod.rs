@@ -36,6 +36,7 @@ use machinist_domain::conditions::Condition;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::meta::Meta;
 use machinist_domain::report::Report;
+use machinist_domain::safety::Initiator;
 use machinist_provider::node_groups::NodeGroups;
 use machinist_runtime::cache::kind::Kind;
 use machinist_runtime::cache::store::Entry;
@@ -62,6 +63,7 @@ use self::recycling::Recycling;
 use self::snapshot::Snapshot;
 pub use self::timings::RecyclerTimings;
 use crate::kinds::{EventRecyclers, Events, Nodes, Pods};
+use crate::safety;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -91,6 +93,7 @@ impl RecyclerController {
         let target = shared.target.as_ref().unwrap_or(&shared.control);
         let caches = &shared.caches;
         let nodes = caches.open(target, Scope::All, Nodes);
+        safety::count_nodes(shared, &nodes);
         let tracker = Arc::new(EventTracker::new(shared.clock.clone(), timings.machines.gather));
         let looked_up = Arc::clone(&tracker);
         let group_membership = GroupMembership::new(
@@ -183,7 +186,8 @@ impl Controller for RecyclerController {
     }
 
     async fn act(&self, snapshot: &Snapshot, plan: &Plan, writer: &Writer) -> Outcome {
-        act::act(self, snapshot, plan, writer).await
+        // No user asks for a recycle, only for the rule that begins it.
+        act::act(self, snapshot, plan, &writer.initiated_by(Initiator::Controller)).await
     }
 
     fn report(

@@ -1,5 +1,8 @@
-//! Freezes on a real API server: by the ConfigMap in the middle of a scale-up, and by annotations of objects and their
-//! owners.
+//! Freezes on a real API server: by the ConfigMap in the middle of a scale-up, by annotations of objects and their
+//! owners, and those that machinist finds by itself.
+
+mod not_ready;
+mod outage;
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};

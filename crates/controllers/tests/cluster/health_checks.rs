@@ -21,8 +21,8 @@ use crate::definitions::Served;
 use crate::fixture::Fixture;
 
 const ROLE: &str = "role";
-const SET: &str = "workers";
-const CHECK: &str = "check";
+pub(crate) const SET: &str = "workers";
+pub(crate) const CHECK: &str = "check";
 const RECONCILES: &str = "machinist_reconcile_total";
 /// Beyond any timeout.
 const LONG: SignedDuration = SignedDuration::from_hours(1);
@@ -42,11 +42,19 @@ on_both_definitions! {
 }
 
 pub(crate) async fn start(test: &str, served: Served) -> Result<Fixture> {
+    start_with(test, served, &["healthcheck"]).await
+}
+
+pub(crate) async fn start_with(
+    test: &str,
+    served: Served,
+    controllers: &'static [&'static str],
+) -> Result<Fixture> {
     // Twenty times faster than life, apart from what a busy machine would turn into a failure.
     let timings =
         Timings { request: PATIENCE, list_page: PATIENCE, ..Timings::default().scaled(0.05) };
     let machines = MachineTimings::default().scaled(0.05);
-    Fixture::new(test, served, Setup::new(&["healthcheck"], &timings, machines)).await
+    Fixture::new(test, served, Setup::new(controllers, &timings, machines)).await
 }
 
 fn now() -> Timestamp {
@@ -60,7 +68,7 @@ impl Fixture {
     }
 
     /// Machines with ready Nodes, of a MachineSet whose controller does not run.
-    async fn create_fleet(&self, count: usize) -> Result<()> {
+    pub(crate) async fn create_fleet(&self, count: usize) -> Result<()> {
         let set = self.create_set(json!({})).await?;
         for number in 0..count {
             self.create_one(&format!("m-{number}"), &set).await?;
@@ -109,7 +117,7 @@ impl Fixture {
     }
 
     /// What the kubelet of a machine reports, since so long.
-    async fn report(
+    pub(crate) async fn report(
         &self,
         machine: &str,
         kind: &str,
@@ -125,7 +133,12 @@ impl Fixture {
     }
 
     /// `extra` is merged into a spec with a timeout of ten minutes.
-    async fn create_check(&self, name: &str, metadata: Value, extra: Value) -> Result<()> {
+    pub(crate) async fn create_check(
+        &self,
+        name: &str,
+        metadata: Value,
+        extra: Value,
+    ) -> Result<()> {
         let bad = |status: &str| json!({"type": "Ready", "status": status, "timeout": "10m"});
         let mut spec = json!({
             "selector": {"matchLabels": {ROLE: SET}},
@@ -137,7 +150,7 @@ impl Fixture {
         self.create_health_check(name, metadata, spec).await.map(drop)
     }
 
-    async fn until_left(&self, count: usize) -> Result<Vec<String>> {
+    pub(crate) async fn until_left(&self, count: usize) -> Result<Vec<String>> {
         self.eventually(&format!("{count} machines"), || async {
             let alive = self.alive_machines().await?;
             ensure!(alive.len() == count, "{alive:?}");

@@ -16,6 +16,7 @@ use machinist_controllers::node_link::NodeLink;
 use machinist_controllers::secrets::ClusterSecrets;
 use machinist_domain::capacity_annotations;
 use machinist_domain::machine_timings::{MachineLimits, MachineTimings};
+use machinist_domain::safety::Limits;
 use machinist_provider::metrics::NoMetrics;
 use machinist_provider::parts::{CloudTimings, Parts};
 use machinist_provider::platform::NoPlatform;
@@ -80,6 +81,7 @@ impl<'a> Setup<'a> {
             metrics_address: "0".to_owned(),
             secure_metrics: None,
             health_address: "0".to_owned(),
+            limits: Limits::default(),
         };
         let timings = self.timings;
         let cluster = Cluster::new(launch.config()?, &timings)?;

@@ -19,6 +19,19 @@ machinist_api::named_enum! {
     }
 }
 
+machinist_api::named_enum! {
+    /// Who wants a change.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Initiator {
+        /// A user or another program, by a spec or a deletion.
+        User = "user",
+        /// A controller, because of what it observes: a health check, an automatic recycle.
+        Controller = "controller",
+        /// The cloud, which has announced that it takes the instance.
+        Cloud = "cloud",
+    }
+}
+
 /// An object that a controller reconciles, or one of its owners.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectRef {
@@ -35,6 +48,7 @@ impl fmt::Display for ObjectRef {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
     pub kind: EffectKind,
+    pub initiator: Initiator,
     /// The object on whose behalf it is sent, then its owner, and so on.
     pub lineage: Vec<ObjectRef>,
 }

@@ -7,12 +7,15 @@
 mod effect;
 mod ledger;
 pub mod messages;
+pub mod reachability;
 mod refusal;
 mod report;
 mod table;
+pub mod threshold;
 
-pub use self::effect::{Effect, EffectKind, ObjectRef};
+pub use self::effect::{Effect, EffectKind, Initiator, ObjectRef};
 pub use self::ledger::{Freeze, Ledger, Reason, Scope, permit};
 pub use self::refusal::Refusal;
 pub use self::report::with_condition;
 pub use self::table::{Row, TABLE};
+pub use self::threshold::{Gauge, Limit, Limits};

@@ -28,7 +28,7 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&messages::refused(self.effect.as_str(), &self.source, &self.text))
+        f.write_str(&messages::refused(self.effect.as_str(), self.reason, &self.source, &self.text))
     }
 }
 

@@ -25,7 +25,7 @@ pub fn with_condition(
     let known = conditions::find(stored, CONDITION_FROZEN).filter(|known| known.is_true());
     match (freeze, known) {
         (Some(freeze), None) => {
-            let text = messages::frozen(&freeze.source, &freeze.text);
+            let text = messages::frozen(freeze);
             report.events.push(EventNote::warning(EventReason::Frozen, ACTION, text));
         }
         (None, Some(known)) => {
@@ -48,7 +48,7 @@ pub fn with_condition(
 }
 
 fn condition(freeze: &Freeze) -> Condition {
-    let text = messages::frozen(&freeze.source, &freeze.text);
+    let text = messages::frozen(freeze);
     Condition::yes(CONDITION_FROZEN).because(freeze.reason.as_str(), text)
 }
 

@@ -146,6 +146,13 @@ impl Caches {
         })
     }
 
+    /// Those of one cluster.
+    pub(crate) fn of(&self, cluster: &Cluster) -> Vec<Arc<dyn AnyCache>> {
+        let open = self.open.lock();
+        let of_cluster = open.iter().filter(|((url, ..), _)| *url == cluster.url);
+        of_cluster.map(|(_, opened)| Arc::clone(&opened.any)).collect()
+    }
+
     pub fn all(&self) -> Vec<Arc<dyn AnyCache>> {
         self.open.lock().values().map(|opened| Arc::clone(&opened.any)).collect()
     }

@@ -4,6 +4,7 @@ pub mod config;
 mod connection;
 mod error;
 mod live;
+mod reach;
 mod review;
 mod session;
 pub(crate) mod status;
@@ -11,5 +12,6 @@ pub(crate) mod wait;
 
 pub use error::ApiError;
 pub(crate) use kube::config::KubeconfigError;
+pub(crate) use reach::Reach;
 pub(crate) use session::Lines;
 pub use session::{Cluster, Session};

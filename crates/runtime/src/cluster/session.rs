@@ -13,6 +13,7 @@ use kube::client::Body;
 
 use super::connection;
 use super::error::ApiError;
+use super::reach::Reach;
 use super::status::refused;
 use crate::metrics::Metrics;
 use crate::timings::Timings;
@@ -30,6 +31,8 @@ pub struct Cluster {
     pub(crate) url: String,
     request_timeout: Duration,
     pub(super) metrics: Arc<Metrics>,
+    /// `None` in commands.
+    pub(crate) reach: Option<Reach>,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -45,7 +48,8 @@ impl Cluster {
         config.default_retry = false;
         let url = config.cluster_url.to_string();
         let client = connection::client(config)?;
-        Ok(Self { client, url, request_timeout: timings.request, metrics: Arc::default() })
+        let (request_timeout, metrics) = (timings.request, Arc::default());
+        Ok(Self { client, url, request_timeout, metrics, reach: None })
     }
 
     /// No cluster: requests to it fail.
@@ -61,12 +65,17 @@ impl Cluster {
     #[cfg(test)]
     pub(crate) fn played_by(client: kube::Client, timings: &Timings) -> Self {
         let (url, metrics) = ("played".to_owned(), Arc::default());
-        Self { client, url, request_timeout: timings.request, metrics }
+        Self { client, url, request_timeout: timings.request, metrics, reach: None }
     }
 
     #[must_use]
     pub(crate) fn counted_by(self, metrics: Arc<Metrics>) -> Self {
         Self { metrics, ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn reached_by(self, reach: Reach) -> Self {
+        Self { reach: Some(reach), ..self }
     }
 
     /// A session with this user agent.
@@ -101,8 +110,12 @@ impl Session {
     pub(crate) async fn lines(&self, path: &str, accept: &'static str) -> Result<Lines, ApiError> {
         let timeout = self.cluster.request_timeout;
         let request = self.request(Method::GET, path, accept, None)?;
-        let response = within(timeout, self.send(request)).await?;
-        Ok(Lines { body: response.into_body(), buffer: BytesMut::new() })
+        let sent = self.sent();
+        let response = within(timeout, self.send(request)).await;
+        self.learn(sent, &response);
+        let response = response?;
+        let reach = self.cluster.reach.clone();
+        Ok(Lines { body: response.into_body(), buffer: BytesMut::new(), reach })
     }
 
     /// Sends a request and reads the whole response. A write only for [`crate::writer`], which checks lease, dry run
@@ -116,12 +129,26 @@ impl Session {
         timeout: Duration,
     ) -> Result<Bytes, ApiError> {
         let request = self.request(method, path, accept, body)?;
-        within(timeout, async {
+        let sent = self.sent();
+        let answer = within(timeout, async {
             let response = self.send(request).await?;
             let body = response.into_body().collect().await;
             Ok(body.map_err(|error| ApiError::disconnected(&error))?.to_bytes())
         })
-        .await
+        .await;
+        self.learn(sent, &answer);
+        answer
+    }
+
+    fn sent(&self) -> Option<Duration> {
+        self.cluster.reach.as_ref().map(Reach::now)
+    }
+
+    /// Remembers whether the API server has answered what was sent then.
+    fn learn<T>(&self, sent: Option<Duration>, answer: &Result<T, ApiError>) {
+        if let Some((reach, sent)) = self.cluster.reach.as_ref().zip(sent) {
+            reach.learn(sent, answer);
+        }
     }
 
     fn request(
@@ -163,6 +190,7 @@ impl Session {
 pub(crate) struct Lines {
     body: Body,
     buffer: BytesMut,
+    reach: Option<Reach>,
 }
 
 impl Lines {
@@ -183,6 +211,9 @@ impl Lines {
                 None => return Ok(None),
                 Some(Err(error)) => return Err(ApiError::disconnected(&error)),
                 Some(Ok(frame)) => {
+                    if let Some(reach) = &self.reach {
+                        reach.heard();
+                    }
                     if let Ok(data) = frame.into_data() {
                         self.buffer.extend_from_slice(&data);
                     }

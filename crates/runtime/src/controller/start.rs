@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use machinist_api::resource::Resource;
 use machinist_domain::key::ObjectKey;
-use machinist_domain::safety::{EffectKind, ObjectRef};
+use machinist_domain::safety::{EffectKind, Initiator, ObjectRef};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -54,8 +54,13 @@ pub struct Shared {
 
 impl Shared {
     /// What freezes the object, if that stops such a change on its behalf.
-    pub fn frozen_by(&self, effect: EffectKind, object: &ObjectRef) -> Option<Arc<str>> {
-        self.freezes.permit(effect, object).err()?;
+    pub fn frozen_by(
+        &self,
+        effect: EffectKind,
+        initiator: Initiator,
+        object: &ObjectRef,
+    ) -> Option<Arc<str>> {
+        self.freezes.permit(effect, initiator, object).err()?;
         self.freezes.of(object).map(|freeze| freeze.source)
     }
 }

@@ -6,12 +6,14 @@
 //! It shows that no process sends a change against a freeze that it has seen, or before it has read what is frozen, and
 //! that after the last disturbance the conditions are right and what was held back is done, without a timer.
 
+mod not_ready;
+
 use jiff::Timestamp;
 use machinist_domain::conditions::Condition;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::report::{ReconcileResult, Report};
 use machinist_domain::safety::{
-    Effect, EffectKind, Freeze, Ledger, ObjectRef, Reason, Scope, permit, with_condition,
+    Effect, EffectKind, Freeze, Initiator, Ledger, ObjectRef, Reason, Scope, permit, with_condition,
 };
 use machinist_testbed::explore::{Counterexample, Model, Steps, explore, find_bug, is_large};
 
@@ -137,7 +139,8 @@ impl World {
             }
             Phase::Idle => {}
             Phase::Acting => {
-                let effect = Effect { kind: EffectKind::Create, lineage: lineage(at) };
+                let (kind, initiator) = (EffectKind::Create, Initiator::User);
+                let effect = Effect { kind, initiator, lineage: lineage(at) };
                 let sent = !one.done && permit(&effect, &ledger).is_ok();
                 to.controllers[at] =
                     Controller { phase: Phase::Reporting, done: one.done || sent, ..one };
@@ -199,7 +202,8 @@ impl World {
 }
 
 fn permit_all(ledger: &Ledger, at: usize) -> bool {
-    let effect = |kind| Effect { kind, lineage: lineage(at) };
+    let initiator = Initiator::User;
+    let effect = |kind| Effect { kind, initiator, lineage: lineage(at) };
     EffectKind::ALL.into_iter().all(|kind| permit(&effect(kind), ledger).is_ok())
 }
 

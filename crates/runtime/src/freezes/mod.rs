@@ -2,28 +2,35 @@
 //!
 //! The ConfigMap `machinist-freeze` and the annotation of Namespaces are watched once per process ([`Freezes::watch`]);
 //! annotations of objects come from the caches of their controllers ([`Freezes::follow`]). The ledger changes under the
-//! lock of a cache, before other readers see the object; queues are notified after it.
+//! lock of a cache, before other readers see the object; queues are notified after it. Freezes that machinist finds by
+//! counting are in [`monitors`].
 
 #[cfg(test)]
 mod exploration;
 mod kinds;
+pub mod monitors;
 mod sources;
+mod unreachable;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use machinist_domain::key::ObjectKey;
 use machinist_domain::safety::{
-    Effect, EffectKind, Freeze, Ledger, ObjectRef, Reason, Refusal, Scope, permit,
+    Effect, EffectKind, Freeze, Initiator, Ledger, Limits, ObjectRef, Reason, Refusal, Scope,
+    permit,
 };
 use parking_lot::RwLock;
 
+use self::monitors::Monitors;
 pub use self::sources::Freezable;
 use self::sources::Sources;
+use self::unreachable::ApiServers;
 use crate::clock::SharedClock;
 use crate::messages;
 use crate::metrics::Metrics;
 use crate::readiness::Mark;
+use crate::timings::FreezeTimings;
 
 /// The longest chain of owners: Machine, MachineSet, MachineDeployment.
 const OWNERS: usize = 2;
@@ -38,6 +45,8 @@ pub struct Freezes {
     parents: RwLock<HashMap<&'static str, Parent>>,
     listeners: RwLock<Vec<Listener>>,
     sources: OnceLock<Sources>,
+    monitors: Monitors,
+    api_servers: ApiServers,
     clock: SharedClock,
     metrics: Arc<Metrics>,
 }
@@ -50,33 +59,53 @@ impl std::fmt::Debug for Freezes {
 
 impl Freezes {
     /// Without a source: nothing is frozen.
-    pub fn new(clock: SharedClock, metrics: Arc<Metrics>) -> Self {
+    pub fn new(
+        clock: SharedClock,
+        metrics: Arc<Metrics>,
+        limits: Limits,
+        timings: FreezeTimings,
+    ) -> Self {
         Self {
             ledger: RwLock::default(),
             parents: RwLock::default(),
             listeners: RwLock::default(),
             sources: OnceLock::new(),
+            monitors: Monitors::new(limits, timings),
+            api_servers: ApiServers::default(),
             clock,
             metrics,
         }
     }
 
     /// Whether a change on behalf of this object may be sent now.
-    pub(crate) fn permit(&self, kind: EffectKind, object: &ObjectRef) -> Result<(), Refusal> {
+    pub(crate) fn permit(
+        &self,
+        kind: EffectKind,
+        initiator: Initiator,
+        object: &ObjectRef,
+    ) -> Result<(), Refusal> {
+        self.check_api_servers();
+        if initiator == Initiator::Controller {
+            // What has changed a moment ago may not be counted yet.
+            self.count_now();
+        }
         if self.ledger.read().is_empty() {
             return Ok(());
         }
-        let effect = Effect { kind, lineage: self.lineage(object) };
+        let effect = Effect { kind, initiator, lineage: self.lineage(object) };
         permit(&effect, &self.ledger.read())
     }
 
-    /// The widest freeze that covers the object.
+    /// The freeze that covers the object and stops most, of those that are to be shown.
     pub(crate) fn of(&self, object: &ObjectRef) -> Option<Freeze> {
         if self.ledger.read().is_empty() {
             return None;
         }
         let lineage = self.lineage(object);
-        self.ledger.read().on(&lineage).next().map(|(_, freeze)| freeze.clone())
+        let shows_outage = self.api_servers.is_shown();
+        let is_shown = |freeze: &&Freeze| freeze.reason != Reason::ApiUnreachable || shows_outage;
+        let ledger = self.ledger.read();
+        ledger.on(&lineage).map(|(_, freeze)| freeze).find(is_shown).cloned()
     }
 
     /// The object and its owners. Reads caches, so the ledger must not be locked.
@@ -107,9 +136,9 @@ impl Freezes {
         }
     }
 
-    /// Under the lock of a cache: it must not read one.
-    fn put(&self, scope: &Scope, asked: Option<(Arc<str>, Arc<str>)>) {
-        let (reason, level) = (Reason::Requested, scope.level());
+    /// Puts a freeze with this source and text in force, or ends it. Under the lock of a cache: it must not read one.
+    fn put(&self, scope: &Scope, reason: Reason, asked: Option<(Arc<str>, Arc<str>)>) {
+        let level = scope.level();
         let mut ledger = self.ledger.write();
         let (changed, ends) = match asked {
             None => (ledger.end(scope.clone(), reason), true),
@@ -121,7 +150,8 @@ impl Freezes {
         if !changed {
             return;
         }
-        let count = ledger.all().filter(|(scope, _)| scope.level() == level).count();
+        let same = |scope: &Scope, one: &Freeze| scope.level() == level && one.reason == reason;
+        let count = ledger.all().filter(|(scope, one)| same(scope, one)).count();
         drop(ledger);
         self.metrics.frozen(reason.as_str(), level, count);
         if ends {
@@ -132,8 +162,13 @@ impl Freezes {
     }
 
     #[cfg(test)]
+    pub(crate) fn for_tests(clock: SharedClock, metrics: &Arc<Metrics>) -> Self {
+        Self::new(clock, Arc::clone(metrics), Limits::default(), FreezeTimings::default())
+    }
+
+    #[cfg(test)]
     pub(crate) fn begin_for_tests(&self, text: &str) {
-        self.put(&Scope::Cluster, Some(("ConfigMap".into(), text.into())));
+        self.put(&Scope::Cluster, Reason::Requested, Some(("ConfigMap".into(), text.into())));
     }
 
     /// Whether it is known what is frozen, and the line of `/readyz`; `None` in a process whose controllers no freeze

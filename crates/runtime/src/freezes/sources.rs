@@ -6,7 +6,7 @@ use machinist_api::names::FREEZE_CONFIG_MAP;
 use machinist_api::resource::NAMESPACES;
 use machinist_domain::key::ObjectKey;
 use machinist_domain::safety::messages::{annotation, switch};
-use machinist_domain::safety::{ObjectRef, Scope};
+use machinist_domain::safety::{ObjectRef, Reason, Scope};
 
 use super::Freezes;
 use super::kinds::{FreezeConfigMaps, Namespaces};
@@ -86,6 +86,7 @@ impl Freezes {
         for cache in sources.all() {
             cache.wait_synced().await;
         }
+        self.monitors.wait_synced().await;
     }
 
     /// Obeys the annotation on the objects of this cache. A freeze of an object covers what it owns.
@@ -121,7 +122,8 @@ impl Freezes {
             {
                 let (scope, source) = scoped(&entry.meta().key);
                 let text = after.and_then(asked);
-                freezes.put(&scope, text.map(|text| (source, text.into())));
+                let asked = text.map(|text| (source, text.into()));
+                freezes.put(&scope, Reason::Requested, asked);
             }
         });
         let freezes = Arc::downgrade(self);

@@ -6,7 +6,7 @@ use crate::writer::Behalf;
 
 fn freezes() -> (Freezes, Arc<Metrics>) {
     let metrics = Arc::<Metrics>::default();
-    (Freezes::new(Arc::new(ManualClock::default()), Arc::clone(&metrics)), metrics)
+    (Freezes::for_tests(Arc::new(ManualClock::default()), &metrics), metrics)
 }
 
 fn object(kind: &'static str, name: &str) -> ObjectRef {
@@ -27,14 +27,18 @@ fn freeze_of_an_owner_covers_what_it_owns() {
         let find: Parent = Box::new(move |_| Some(object(parent, name)));
         freezes.parents.write().insert(kind, find);
     }
-    let frozen = || freezes.permit(EffectKind::Delete, &machine).is_err();
+    let frozen = || freezes.permit(EffectKind::Delete, Initiator::User, &machine).is_err();
     for owner in [object("MachineSet", "web-a"), object("MachineDeployment", "web")] {
         assert!(!frozen());
-        freezes.put(&Scope::Object(owner.clone()), Some(asked()));
+        freezes.put(&Scope::Object(owner.clone()), Reason::Requested, Some(asked()));
         assert!(frozen() && freezes.of(&machine).is_some(), "{owner}");
-        freezes.put(&Scope::Object(owner), None);
+        freezes.put(&Scope::Object(owner), Reason::Requested, None);
     }
-    freezes.put(&Scope::Object(object("MachineDeployment", "other")), Some(asked()));
+    freezes.put(
+        &Scope::Object(object("MachineDeployment", "other")),
+        Reason::Requested,
+        Some(asked()),
+    );
     assert!(!frozen() && freezes.of(&machine).is_none());
 }
 
@@ -46,10 +50,10 @@ fn change_of_another_object_is_stopped_by_the_freezes_of_both() {
     let both = Behalf::of(&freezes, check.clone()).and(machine.clone());
     assert!(both.permit(EffectKind::Delete).is_ok());
     for frozen in [check.clone(), machine] {
-        freezes.put(&Scope::Object(frozen.clone()), Some(asked()));
+        freezes.put(&Scope::Object(frozen.clone()), Reason::Requested, Some(asked()));
         assert!(both.permit(EffectKind::Delete).is_err(), "{frozen}");
         assert_eq!(both.freeze().is_some(), frozen == check, "only its own is shown on the check");
-        freezes.put(&Scope::Object(frozen), None);
+        freezes.put(&Scope::Object(frozen), Reason::Requested, None);
     }
 }
 
@@ -60,14 +64,14 @@ fn metric_counts_the_freezes_of_each_scope() {
         let line = format!(r#"machinist_frozen{{reason="Requested",scope="{scope}"}} {count}"#);
         metrics.encode(&[]).unwrap().contains(&line)
     };
-    freezes.put(&Scope::Cluster, Some(asked()));
-    freezes.put(&Scope::Cluster, Some(asked()));
+    freezes.put(&Scope::Cluster, Reason::Requested, Some(asked()));
+    freezes.put(&Scope::Cluster, Reason::Requested, Some(asked()));
     for name in ["a", "b"] {
-        freezes.put(&Scope::Namespace(name.into()), Some(asked()));
+        freezes.put(&Scope::Namespace(name.into()), Reason::Requested, Some(asked()));
     }
     assert!(shown("cluster", 1) && shown("namespace", 2));
-    freezes.put(&Scope::Cluster, None);
-    freezes.put(&Scope::Namespace("a".into()), None);
+    freezes.put(&Scope::Cluster, Reason::Requested, None);
+    freezes.put(&Scope::Namespace("a".into()), Reason::Requested, None);
     assert!(shown("cluster", 0) && shown("namespace", 1));
 }
 

@@ -17,7 +17,7 @@ mod uncertain;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use machinist_domain::safety::{EffectKind, ObjectRef};
+use machinist_domain::safety::{EffectKind, Initiator, ObjectRef};
 
 pub(crate) use self::behalf::Behalf;
 pub use self::cloud::{CloudCall, CloudWriteError};
@@ -94,6 +94,16 @@ impl Writer {
     #[must_use]
     pub fn also_for(&self, object: ObjectRef) -> Self {
         Self { behalf: self.behalf.clone().map(|behalf| behalf.and(object)), ..self.clone() }
+    }
+
+    /// The same writer for changes that this initiator wants: freezes need not stop what users ask for. Without this,
+    /// it is a user.
+    #[must_use]
+    pub fn initiated_by(&self, initiator: Initiator) -> Self {
+        let target = self.target.as_ref();
+        let target = target.map(|target| Arc::new(target.initiated_by(initiator)));
+        let behalf = self.behalf.clone().map(|behalf| behalf.initiated_by(initiator));
+        Self { target, behalf, ..self.clone() }
     }
 
     pub(crate) fn behalf(&self) -> Option<&Behalf> {

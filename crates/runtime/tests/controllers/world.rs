@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ListParams, PostParams};
 use kube::{Api, ResourceExt};
 use machinist_control_plane::ControlPlane;
+use machinist_domain::safety::Limits;
 use machinist_runtime::cache::Scope;
 use machinist_runtime::clock::SystemClock;
 use machinist_runtime::cluster::Cluster;
@@ -93,6 +94,7 @@ impl ToyWorld {
             metrics_address: "0".to_owned(),
             secure_metrics: None,
             health_address: "0".to_owned(),
+            limits: Limits::default(),
         }
     }
 

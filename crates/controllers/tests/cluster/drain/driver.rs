@@ -12,6 +12,7 @@ use machinist_controllers::kinds::{NodeRef, Nodes};
 use machinist_domain::conditions::{self, Condition};
 use machinist_domain::key::Uid;
 use machinist_domain::machine_timings::MachineTimings;
+use machinist_domain::safety::Limits;
 use machinist_runtime::cache::Scope;
 use machinist_runtime::clock::{Clock as _, SystemClock};
 use machinist_runtime::cluster::Cluster;
@@ -63,6 +64,7 @@ impl Process {
             metrics_address: "0".to_owned(),
             secure_metrics: None,
             health_address: "0".to_owned(),
+            limits: Limits::default(),
         };
         let (target, clock) = (Some(cluster.clone()), Arc::new(SystemClock));
         let manager = Manager::new(cluster.clone(), target, options, clock.clone(), timings);

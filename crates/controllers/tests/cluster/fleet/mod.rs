@@ -10,4 +10,4 @@ mod nodes;
 mod preserving;
 mod rollouts;
 mod scaling;
-mod timings;
+pub(crate) mod timings;

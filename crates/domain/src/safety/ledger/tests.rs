@@ -1,7 +1,7 @@
 use super::*;
 use crate::key::ObjectKey;
 use crate::retry::{Category, Classified as _, Retry};
-use crate::safety::EffectKind;
+use crate::safety::{EffectKind, Initiator};
 
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
@@ -36,7 +36,7 @@ fn scopes() -> Vec<(Scope, bool)> {
 }
 
 fn permitted(ledger: &Ledger, kind: EffectKind) -> bool {
-    permit(&Effect { kind, lineage: lineage() }, ledger).is_ok()
+    permit(&Effect { kind, initiator: Initiator::User, lineage: lineage() }, ledger).is_ok()
 }
 
 #[test]
@@ -101,6 +101,32 @@ fn repeated_freeze_keeps_its_time_and_reports_no_change() {
     assert!(ledger.is_empty());
 }
 
+/// Most Nodes are silent: only what a controller decides by itself, and what takes machines away, is stopped.
+#[test]
+fn silent_nodes_stop_removals_that_controllers_decide() {
+    let mut ledger = Ledger::default();
+    ledger.begin(Scope::Cluster, Freeze { reason: Reason::NodesNotReady, ..freeze("6 of 10") });
+    for initiator in Initiator::ALL {
+        for kind in EffectKind::ALL {
+            let removes =
+                matches!(kind, EffectKind::Delete | EffectKind::Evict | EffectKind::CloudDelete);
+            let stopped = removes && initiator == Initiator::Controller;
+            let effect = Effect { kind, initiator, lineage: lineage() };
+            assert_eq!(permit(&effect, &ledger).is_err(), stopped, "{kind:?} {initiator:?}");
+        }
+    }
+}
+
+#[test]
+fn freeze_that_stops_most_is_reported_first() {
+    let mut ledger = Ledger::default();
+    ledger.begin(Scope::Cluster, Freeze { reason: Reason::NodesNotReady, ..freeze("6 of 10") });
+    ledger.begin(Scope::Namespace("prod".into()), freeze("a"));
+    let lineage = lineage();
+    let found: Vec<_> = ledger.on(&lineage).map(|(_, freeze)| freeze.reason).collect();
+    assert_eq!(found, [Reason::Requested, Reason::NodesNotReady]);
+}
+
 #[test]
 fn widest_freeze_is_reported_first() {
     let mut ledger = Ledger::default();
@@ -116,7 +142,8 @@ fn widest_freeze_is_reported_first() {
 fn refusal_waits_for_a_change_and_is_no_error_of_its_object() {
     let mut ledger = Ledger::default();
     ledger.begin(Scope::Cluster, freeze("network work"));
-    let effect = Effect { kind: EffectKind::CloudCreate, lineage: lineage() };
+    let (kind, initiator) = (EffectKind::CloudCreate, Initiator::User);
+    let effect = Effect { kind, initiator, lineage: lineage() };
     let failure = permit(&effect, &ledger).unwrap_err().failure();
     assert_eq!(failure.category, Category::Frozen);
     assert!(!failure.category.needs_attention());

@@ -10,6 +10,7 @@ use machinist_controllers::clouds::Clouds;
 use machinist_controllers::kinds::{MachineSets, Machines};
 use machinist_controllers::orphans::{Finder, Settings};
 use machinist_domain::machine_timings::MachineTimings;
+use machinist_domain::safety::Limits;
 use machinist_provider::provider::Providers;
 use machinist_provider::spec::SpecHalf;
 use machinist_runtime::cache::Scope;
@@ -89,5 +90,6 @@ fn options(scope: Scope) -> Options {
         metrics_address: "0".to_owned(),
         secure_metrics: None,
         health_address: "0".to_owned(),
+        limits: Limits::default(),
     }
 }

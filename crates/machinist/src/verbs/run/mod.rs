@@ -118,6 +118,7 @@ pub async fn run(
         metrics_address: arguments.metrics_bind_address.clone(),
         secure_metrics,
         health_address: arguments.health_addr.clone(),
+        limits: arguments.safety.limits(),
     };
     let manager = Manager::new(control, target, options, Arc::new(SystemClock), timings);
     Ok(manager.run(controllers, stop).await?)
@@ -125,10 +126,12 @@ pub async fn run(
 
 fn timings(arguments: &RunArguments) -> Timings {
     let usual = Timings::default();
+    let mut scaled = usual.scaled(arguments.time_scale);
+    scaled.freezes.unreachable = arguments.safety.unreachable;
     Timings {
         lease: arguments.leader_elect_lease_duration.unwrap_or(usual.lease),
         sync_period: arguments.sync_period,
-        ..usual.scaled(arguments.time_scale)
+        ..scaled
     }
 }
 

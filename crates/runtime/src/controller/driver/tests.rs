@@ -15,6 +15,7 @@ use machinist_api::resource::MACHINE_SETS;
 use machinist_domain::key::{Uid, Version};
 use machinist_domain::meta::Meta;
 use machinist_domain::report::{EventReason, Report};
+use machinist_domain::safety::Limits;
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -112,6 +113,7 @@ fn driver_of<C: Controller>(controller: C, cluster: &Cluster) -> Driver<C> {
         metrics_address: "0".to_owned(),
         secure_metrics: None,
         health_address: "0".to_owned(),
+        limits: Limits::default(),
     };
     let (clock, timings) = (Arc::new(ManualClock::default()), Timings::default());
     let shared = Manager::new(cluster.clone(), None, options, clock, timings).shared().clone();

@@ -167,7 +167,7 @@ async fn leader_that_was_suspended_between_two_requests_sends_no_more() {
 #[tokio::test(start_paused = true)]
 async fn freeze_stops_calls_and_the_rest_of_a_call_that_has_begun() {
     let scene = Scene::new(false, Some(LIMIT));
-    let freezes = Arc::new(Freezes::new(scene.clock.clone(), Arc::default()));
+    let freezes = Arc::new(Freezes::for_tests(scene.clock.clone(), &Arc::default()));
     let key = ObjectKey::new("ns", "m");
     let object = ObjectRef { kind: "Machine", key: key.clone() };
     let behalf = Behalf::of(&freezes, object);

@@ -58,7 +58,7 @@ async fn renewals_of_leases_are_logged_at_debug_level() {
 }
 
 fn behalf(frozen: bool) -> Behalf {
-    let freezes = Arc::new(Freezes::new(Arc::new(ManualClock::default()), Arc::default()));
+    let freezes = Arc::new(Freezes::for_tests(Arc::new(ManualClock::default()), &Arc::default()));
     if frozen {
         freezes.begin_for_tests("network work");
     }
