@@ -244,6 +244,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "one table of all messages")]
     fn all_messages() {
         let (key, other) = (ObjectKey::new("ns", "web"), ObjectKey::new("ns", "master-0"));
         let unhealthy = |cause| Health::Unhealthy(cause, Some(at(0)));
