@@ -55,6 +55,7 @@ machinist_api::named_enum! {
         RemediationRequested,
         RemediationRestricted,
         RemediationUnavailable,
+        RetryLimitReached,
         RolloutAborted,
         Scaled,
         SkippedNoController,

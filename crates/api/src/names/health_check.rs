@@ -34,3 +34,12 @@ pub const ANNOTATION_CLONED_FROM_NAME: &str = "machine.openshift.io/cloned-from-
 pub const ANNOTATION_CLONED_FROM_GROUP_KIND: &str = "machine.openshift.io/cloned-from-groupkind";
 /// On a remediation object: the health check that created it, and deletes it.
 pub const ANNOTATION_HEALTH_CHECK: &str = "machinist.dev/health-check";
+
+/// On a MachineHealthCheck: how many of its Machines may be in replacement at a time, a number or a percentage.
+pub const ANNOTATION_MAX_IN_FLIGHT: &str = "machinist.dev/max-in-flight";
+/// On a MachineHealthCheck: how many Machines are replaced in the same place before that stops.
+pub const ANNOTATION_MAX_RETRIES: &str = "machinist.dev/max-retries";
+/// On a MachineHealthCheck: a Machine that was healthy for that long is not counted as a retry.
+pub const ANNOTATION_MIN_HEALTHY_PERIOD: &str = "machinist.dev/min-healthy-period";
+/// On a MachineHealthCheck, written by its controller: the Machines that it deleted, which their successors inherit.
+pub const ANNOTATION_REMEDIATIONS: &str = "machinist.dev/remediations";

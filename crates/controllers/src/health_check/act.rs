@@ -2,7 +2,7 @@
 //! yet that it has recovered or was created, and the deletion is bound to the version of the Machine.
 
 use futures::StreamExt as _;
-use machinist_api::names::ANNOTATION_EXTERNAL_REMEDIATION;
+use machinist_api::names::{ANNOTATION_EXTERNAL_REMEDIATION, ANNOTATION_REMEDIATIONS};
 use machinist_api::resource::MACHINES;
 use machinist_domain::annotations::AnnotationChange;
 use machinist_domain::meta::Meta;
@@ -19,7 +19,7 @@ use super::observe::{node_key, node_view, unlinked};
 use super::plan::{Ended, Fate, Finding, Outcome, Plan, Step};
 use super::request;
 use super::snapshot::{Member, Snapshot, View};
-use crate::kinds::RemediationRequests;
+use crate::kinds::{MachineHealthCheck, RemediationRequests};
 
 /// Remediations in flight: most cause a drain and an instance's termination.
 const REMEDIATIONS: usize = 16;
@@ -39,6 +39,9 @@ pub(super) async fn act(
         controller.waiting.lock().remove(key);
     }
     controller.metrics.assessed(key, assessment.expected, assessment.is_allowed());
+    if let Some(record) = &assessment.record {
+        return record_in(controller, &view.check, record, plan, writer).await;
+    }
     let remediate = |finding| remediate(controller, view, finding, plan, writer);
     // Collected first: a closure in a stream must not borrow the iterator.
     let all: Vec<_> = assessment.remediations().map(remediate).collect();
@@ -62,6 +65,25 @@ pub(super) async fn act(
         }
     }
     Outcome::Executed(executed)
+}
+
+/// Stores what the successors of the Machines inherit, before any of them is deleted.
+async fn record_in(
+    controller: &HealthCheckController,
+    check: &MachineHealthCheck,
+    record: &str,
+    plan: &Plan,
+    writer: &Writer,
+) -> Outcome {
+    let mut change = AnnotationChange::default();
+    change.want(ANNOTATION_REMEDIATIONS, check.remediations.as_deref(), record);
+    // It leads to deletions: one that is frozen is not recorded either.
+    let writer = writer.leading_to(EffectKind::Delete);
+    match writer.annotate(&controller.checks, &check.meta, &change, plan).await {
+        Ok(Written::LeftOut) => Outcome::DryRun,
+        Ok(_) => Outcome::Recorded(Ok(())),
+        Err(error) => Outcome::Recorded(Err(error.failure())),
+    }
 }
 
 /// `None` in a dry run.

@@ -71,6 +71,7 @@ pub const DECLARATION: Declaration = Declaration {
         EventReason::RemediationRequested,
         EventReason::RemediationRestricted,
         EventReason::RemediationUnavailable,
+        EventReason::RetryLimitReached,
         EventReason::SkippedNoController,
     ],
     metrics: |metrics| drop(metrics.of::<HealthCheckMetrics>()),
@@ -93,6 +94,11 @@ const WRITES: &[Write] = &[
             "status.conditions[Frozen]",
         ],
         "Conditions of other types stay.",
+    ),
+    Write::patch(
+        MACHINE_HEALTH_CHECKS,
+        &["metadata.annotations[machinist.dev/remediations]"],
+        "With `machinist.dev/max-retries`, before each deletion: the Machines that were deleted. Read after a restart.",
     ),
     Write::patch(
         MACHINES,

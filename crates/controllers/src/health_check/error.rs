@@ -15,6 +15,8 @@ pub enum Refusal {
     Template(String),
     /// The value of the annotation.
     Strategy(String),
+    /// The annotation, its value, and what is valid.
+    Annotation(&'static str, String, &'static str),
 }
 
 impl fmt::Display for Refusal {

@@ -12,6 +12,9 @@ use super::snapshot::{NoLimit, Unavailable};
 /// How many Machines a condition names.
 const NAMED: usize = 10;
 
+pub(super) const A_NUMBER: &str = "a number from 0";
+pub(super) const A_NUMBER_OR_PERCENTAGE: &str = "a number from 0 or a percentage such as 25%";
+pub(super) const A_DURATION: &str = "a duration such as 30m or 1h30m";
 pub(super) const PAUSED: &str =
     "Nothing is evaluated or remediated: remove the annotation cluster.x-k8s.io/paused to continue";
 
@@ -22,6 +25,9 @@ texts! {
     pub(super) fn overlap(others: &str) =
         "Machines of this health check are selected by others too: {others}; each is remediated once, by the first \
          health check that finds it unhealthy";
+    pub(super) fn not_recorded(failure: &Failure) =
+        "Cannot record remediations in annotation machinist.dev/remediations: {}; nothing is remediated without",
+        failure.message;
     pub(super) fn no_discovery(api_version: &str, error: &str) =
         "cannot read which kinds {api_version} serves: {error}";
     pub(super) fn requested(kind: &str, machine: &str, cause: &str) =
@@ -156,6 +162,15 @@ pub(super) fn hold(hold: &Hold) -> String {
              spec.remediation.maxInFlight allows {limit}",
             deployment.name
         ),
+        Hold::InFlight { in_flight, limit, until: _ } => format!(
+            "{in_flight} Machines of the health check are missing or being created, deleted or remediated, and \
+             machinist.dev/max-in-flight allows {limit}"
+        ),
+        Hold::RetryLimit { retries, period } => format!(
+            "{retries} Machines were replaced in its place one after the other, none of which was healthy for {}; \
+             machinist.dev/max-retries allows no more. Find the cause, then delete the Machine by hand",
+            short(*period)
+        ),
         Hold::NoBudget(deployment, why) => no_budget(&deployment.name, &no_budget_reason(why)),
     }
 }
@@ -216,6 +231,9 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
             "Nothing is remediated: spec.remediationTemplate must have an apiVersion with a group, a kind that ends in \
              Template, and a name (got {reference:?})"
         ),
+        Refusal::Annotation(name, value, valid) => {
+            format!("Nothing is remediated: annotation {name} must be {valid} (got {value:?})")
+        }
         Refusal::Strategy(value) => format!(
             "Nothing is remediated: annotation machine.openshift.io/remediation-strategy must be external-baremetal \
              (got {value:?}); remove it to have Machines deleted"
@@ -225,6 +243,9 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
 
 #[cfg(test)]
 mod tests {
+    use machinist_api::names::{
+        ANNOTATION_MAX_IN_FLIGHT, ANNOTATION_MAX_RETRIES, ANNOTATION_MIN_HEALTHY_PERIOD,
+    };
     use machinist_domain::key::ObjectKey;
     use machinist_domain::message_table::message_table;
     use machinist_domain::report::EventReason;
@@ -303,6 +324,7 @@ mod tests {
             Hold::ControlPlaneOptOut,
             Hold::ControlPlaneInFlight(other),
             Hold::Budget { deployment: key.clone(), in_flight: 1, limit: 1, until },
+            Hold::InFlight { in_flight: 2, limit: 2, until },
         ];
         rows.extend(holds.map(|hold| event(EventReason::RemediationHeld, held(hold))));
         let budgets = [
@@ -319,11 +341,18 @@ mod tests {
             Refusal::Duration("spec.nodeStartupTimeout".to_owned(), "soon".to_owned()),
             Refusal::Template("v1 Foo foo".to_owned()),
             Refusal::Strategy("none".to_owned()),
+            Refusal::Annotation(ANNOTATION_MAX_RETRIES, "many".to_owned(), A_NUMBER),
+            Refusal::Annotation(ANNOTATION_MAX_IN_FLIGHT, "-1".to_owned(), A_NUMBER_OR_PERCENTAGE),
+            Refusal::Annotation(ANNOTATION_MIN_HEALTHY_PERIOD, "soon".to_owned(), A_DURATION),
         ];
         rows.extend(refusals.map(|one| event(EventReason::InvalidConfiguration, refusal(&one))));
         let (fix, cause) = ("Fix", cause(&cause_of_node()));
         let step = |step| healthy(found(unhealthy(cause_of_node()), step).unwrap());
         let failed = EventReason::RemediationRequestFailed;
+        let period = Duration::from_hours(1);
+        let limit = held(Hold::RetryLimit { retries: 4, period });
+        rows.push(event(EventReason::RetryLimitReached, limit));
+        rows.push(event(EventReason::ReconcileError, not_recorded(&failure)));
         rows.extend([
             step(Step::Request),
             step(Step::Annotate),

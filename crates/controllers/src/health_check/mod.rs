@@ -18,6 +18,7 @@ mod observe;
 mod plan;
 mod report;
 mod request;
+mod retries;
 #[cfg(test)]
 mod samples;
 mod snapshot;

@@ -55,6 +55,7 @@ async fn view(
         members,
         deployments: BTreeMap::new(),
         control_plane_in_flight: None,
+        missing: 0,
         external,
         overlaps: overlaps(controller, &check),
         check,
@@ -67,6 +68,11 @@ async fn view(
         None
     };
     let deployments = deployments(controller, &candidates, now).await;
+    view.missing = if matches!(view.check.max_in_flight, Ok(Some(_))) {
+        missing(controller, &view.members)
+    } else {
+        0
+    };
     view.control_plane_in_flight = in_flight;
     view.deployments = deployments;
     Ok(view)
@@ -175,6 +181,28 @@ async fn deployments(
         by_set.extend(deployment.map(|deployment| (owner.uid.to_string(), deployment)));
     }
     by_set
+}
+
+/// Machines that were deleted, or are to be added, and do not exist yet.
+fn missing(controller: &HealthCheckController, members: &[Member]) -> usize {
+    let machines = members.iter().filter_map(|member| member.machine.as_deref());
+    let owners: BTreeMap<_, _> = machines
+        .filter_map(|machine| {
+            let owner = machine.owner.as_deref()?;
+            let set =
+                ObjectKey::new(Arc::clone(&machine.meta.key.namespace), Arc::clone(&owner.name));
+            Some((&*owner.uid.0, set))
+        })
+        .collect();
+    let of_set = |(uid, key): (&str, ObjectKey)| {
+        let set = controller.sets.get(&key).filter(|set| *set.meta().uid.0 == *uid);
+        let replicas = set.as_ref().and_then(Entry::known)?.state.spec.replicas.unwrap_or(1);
+        let keys = controller.machines_by_owner.get(uid);
+        let entries = keys.iter().filter_map(|key| controller.machines.get(key));
+        let present = entries.filter(|entry| !entry.meta().deleting).count();
+        Some(usize::try_from(replicas).unwrap_or(0).saturating_sub(present))
+    };
+    owners.into_iter().filter_map(of_set).sum()
 }
 
 async fn limit(

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use machinist_domain::key::ObjectKey;
@@ -34,6 +35,8 @@ pub struct Assessment {
     pub max_unhealthy: usize,
     /// Those that are not healthy, the longest unhealthy first.
     pub findings: Vec<Finding>,
+    /// The annotation with the remediations, which is written before any Machine is deleted.
+    pub record: Option<String>,
     /// Remediation objects of Machines that are healthy again.
     pub ended: Vec<Ended>,
 }
@@ -98,6 +101,18 @@ pub enum Hold {
         /// When one of them no longer counts, at the latest.
         until: Option<Timestamp>,
     },
+    /// As many Machines of the health check as `machinist.dev/max-in-flight` allows are in replacement.
+    InFlight {
+        in_flight: usize,
+        limit: usize,
+        /// When one of them no longer counts, at the latest.
+        until: Option<Timestamp>,
+    },
+    /// So many Machines were replaced in its place, none of which was healthy for this time.
+    RetryLimit {
+        retries: usize,
+        period: Duration,
+    },
     /// The limit of this MachineDeployment cannot be read.
     NoBudget(ObjectKey, NoBudget),
 }
@@ -113,6 +128,8 @@ pub enum NoBudget {
 pub enum Outcome {
     Nothing,
     DryRun,
+    /// The record was written, or not; nothing else was done.
+    Recorded(Result<(), Failure>),
     /// One per Machine that was to be remediated, or whose remediation was to be ended.
     Executed(Vec<(Meta, Fate)>),
 }
@@ -178,11 +195,8 @@ impl fmt::Display for Plan {
             Self::Refuse(refusal) => write!(f, "refuse: {refusal}"),
             Self::Assess(one) => {
                 let (healthy, expected) = (one.healthy, one.expected);
-                write!(
-                    f,
-                    "remediate {} ({healthy}/{expected} healthy",
-                    one.remediations().count()
-                )?;
+                let verb = if one.record.is_some() { "record and remediate" } else { "remediate" };
+                write!(f, "{verb} {} ({healthy}/{expected} healthy", one.remediations().count())?;
                 for finding in one.remediations() {
                     let how = match finding.step {
                         Step::Request => " by an object",

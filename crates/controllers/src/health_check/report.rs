@@ -2,10 +2,13 @@
 
 mod status;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_api::resource::MACHINES;
+use machinist_api::resource::{MACHINE_SETS, MACHINES};
+use machinist_domain::key::{ObjectKey, Version};
+use machinist_domain::meta::Meta;
 use machinist_domain::report::{EventNote, EventReason, ReconcileResult, Report};
 use machinist_domain::retry::{Failure, Retry};
 
@@ -54,8 +57,11 @@ pub(super) fn report(
 }
 
 fn assessed(view: &View, assessment: &Assessment, outcome: &Outcome, now: Timestamp) -> Report {
+    if let Outcome::Recorded(written) = outcome {
+        return recorded(written.as_ref().err());
+    }
     let fates = match outcome {
-        Outcome::Nothing | Outcome::DryRun => &[],
+        Outcome::Nothing | Outcome::DryRun | Outcome::Recorded(_) => &[],
         Outcome::Executed(fates) => fates.as_slice(),
     };
     let status = Status::assessed(view, assessment, fates, now);
@@ -67,11 +73,12 @@ fn assessed(view: &View, assessment: &Assessment, outcome: &Outcome, now: Timest
         events.push(warning(EventReason::RemediationRestricted, text));
     }
     events.extend(assessment.findings.iter().filter_map(found).take(MOST_EVENTS));
+    events.extend(retry_limits(view, assessment));
     let mut again = next(assessment, view.now, now).map(Retry::Again);
     let mut result = match outcome {
         Outcome::Nothing if assessment.findings.is_empty() => ReconcileResult::Settled,
         Outcome::Nothing => ReconcileResult::Waiting,
-        Outcome::DryRun | Outcome::Executed(_) => ReconcileResult::Changed,
+        Outcome::DryRun | Outcome::Recorded(_) | Outcome::Executed(_) => ReconcileResult::Changed,
     };
     for (meta, fate) in fates {
         let mut ended = assessment.ended.iter();
@@ -125,6 +132,7 @@ fn found(finding: &Finding) -> Option<EventNote> {
         (_, Step::Held(Hold::TooManyUnhealthy)) | (Health::Suspect(..), _) => {
             EventReason::DetectedUnhealthy
         }
+        (_, Step::Held(Hold::RetryLimit { .. })) => return None,
         (_, Step::Held(_)) => EventReason::RemediationHeld,
         _ => return None,
     };
@@ -221,6 +229,37 @@ fn is_unreadable(view: &View, assessment: &Assessment) -> bool {
     template.into_iter().chain(requests).any(polled) || assessment.held().any(unknown)
 }
 
+/// The deletions follow in the reconcile that the write causes.
+fn recorded(failure: Option<&Failure>) -> Report {
+    match failure {
+        None => Report { retry: Some(Retry::Soon), ..Report::quiet(ReconcileResult::Changed) },
+        Some(failure) => {
+            let text = messages::not_recorded(failure);
+            Report::failed(failure, warning(EventReason::ReconcileError, text))
+        }
+    }
+}
+
+/// Events about the health check, the Machines that are replaced no more, and their MachineSets.
+fn retry_limits(view: &View, assessment: &Assessment) -> Vec<EventNote> {
+    let held = assessment.held().filter(|(_, hold)| matches!(hold, Hold::RetryLimit { .. }));
+    let events = held.take(MOST_EVENTS).filter_map(|(finding, _)| {
+        let event = warning(EventReason::RetryLimitReached, messages::finding(finding)?);
+        let of_machine = event.clone().about(MACHINES, &finding.meta);
+        let member = view.members.iter().find(|member| member.meta.uid == finding.meta.uid);
+        let owner = member.and_then(|member| member.machine.as_deref()?.owner.as_deref());
+        let set = owner.map(|owner| Meta {
+            key: ObjectKey::new(Arc::clone(&finding.meta.key.namespace), Arc::clone(&owner.name)),
+            uid: owner.uid.clone(),
+            version: Version::default(),
+            deleting: false,
+        });
+        let of_set = set.map(|set| event.clone().about(MACHINE_SETS, &set));
+        Some([Some(event), Some(of_machine), of_set].into_iter().flatten())
+    });
+    events.flatten().collect()
+}
+
 fn overlaps(view: &View) -> Vec<EventNote> {
     if view.overlaps.is_empty() {
         return Vec::new();
@@ -237,7 +276,10 @@ fn warning(reason: EventReason, text: String) -> EventNote {
 /// When the next timeout, preservation or replacement ends.
 fn next(assessment: &Assessment, observed: Timestamp, now: Timestamp) -> Option<Duration> {
     let times = assessment.findings.iter().filter_map(|one| match &one.step {
-        Step::Wait(at) | Step::Held(Hold::Preserved(at) | Hold::Budget { until: at, .. }) => *at,
+        Step::Wait(at)
+        | Step::Held(
+            Hold::Preserved(at) | Hold::Budget { until: at, .. } | Hold::InFlight { until: at, .. },
+        ) => *at,
         Step::Held(Hold::RequestPause(at)) => Some(*at),
         Step::Held(_) | Step::Requested(_) | Step::Remediate | Step::Request | Step::Annotate => {
             None

@@ -116,6 +116,7 @@ pub(super) fn view(check: Arc<MachineHealthCheck>, members: Vec<Member>, now: i6
         members,
         deployments: BTreeMap::new(),
         control_plane_in_flight: None,
+        missing: 0,
         external: None,
         overlaps: BTreeMap::new(),
     }

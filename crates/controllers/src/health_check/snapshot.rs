@@ -32,6 +32,8 @@ pub struct View {
     pub members: Vec<Member>,
     /// By the uid of the MachineSet; only those of MachineDeployments.
     pub deployments: BTreeMap<String, Arc<Deployment>>,
+    /// How many Machines the MachineSets of the members lack. 0 unless the health check limits those in flight.
+    pub missing: usize,
     /// A Machine of the control plane that is not selected, and is being deleted or has no Node yet.
     pub control_plane_in_flight: Option<ObjectKey>,
     /// `None` without `spec.remediationTemplate`.
@@ -171,9 +173,17 @@ impl Member {
 
     /// Whether it is being created or deleted.
     pub fn is_in_flight(&self, now: Timestamp) -> bool {
-        let machine = self.machine.as_deref();
-        self.meta.deleting
-            || machine.is_some_and(|machine| in_flight(machine, self.node(), now).is_some())
+        self.flight(now).is_some()
+    }
+
+    /// Its creation or deletion, if that is under way.
+    pub fn flight(&self, now: Timestamp) -> Option<InFlight> {
+        match self.machine.as_deref().filter(|_| !self.meta.deleting) {
+            Some(machine) => in_flight(machine, self.node(), now),
+            None => {
+                self.meta.deleting.then(|| InFlight { uid: self.meta.uid.clone(), until: None })
+            }
+        }
     }
 
     /// Whether another controller remediates it already.

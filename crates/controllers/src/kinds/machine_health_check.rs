@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::{
-    ANNOTATION_FREEZE, ANNOTATION_PAUSED, ANNOTATION_REMEDIATE_CONTROL_PLANE,
-    ANNOTATION_REMEDIATION_STRATEGY,
+    ANNOTATION_FREEZE, ANNOTATION_MAX_IN_FLIGHT, ANNOTATION_MAX_RETRIES,
+    ANNOTATION_MIN_HEALTHY_PERIOD, ANNOTATION_PAUSED, ANNOTATION_REMEDIATE_CONTROL_PLANE,
+    ANNOTATION_REMEDIATION_STRATEGY, ANNOTATION_REMEDIATIONS,
 };
 use machinist_api::resource::{MACHINE_HEALTH_CHECKS, Resource};
 use machinist_api::wire;
 use machinist_api::wire::IntOrText;
 use machinist_domain::conditions::{self, Condition};
 use machinist_domain::meta::Meta;
+use machinist_domain::remediation::MaxInFlight;
 use machinist_runtime::cache::kind::Kind;
 
 use super::interner::name;
@@ -21,6 +23,8 @@ use crate::machine_set::selector::{Selector, SelectorError};
 
 /// Without `spec.nodeStartupTimeout`, which the CRD fills in.
 const STARTUP: Duration = Duration::from_mins(10);
+/// Without the annotation.
+const MIN_HEALTHY: Duration = Duration::from_hours(1);
 
 #[derive(Debug, Clone)]
 pub struct MachineHealthCheck {
@@ -31,6 +35,14 @@ pub struct MachineHealthCheck {
     pub freeze: Option<Arc<str>>,
     /// The annotation that leaves the remediation to another controller.
     pub strategy: Option<Arc<str>>,
+    /// How many of its Machines may be in replacement at a time. The error is the value.
+    pub max_in_flight: Result<Option<MaxInFlight>, String>,
+    /// How many Machines are replaced in the same place. The error is the value.
+    pub max_retries: Result<Option<usize>, String>,
+    /// A Machine that was healthy for that long does not count. The error is the value.
+    pub min_healthy: Result<Duration, String>,
+    /// The Machines that were deleted, as stored.
+    pub remediations: Option<Arc<str>>,
     /// Whether Machines of the control plane are remediated.
     pub control_plane: bool,
     /// `None` selects every Machine of the namespace.
@@ -82,6 +94,18 @@ impl Kind for MachineHealthChecks {
             paused: annotations.contains_key(ANNOTATION_PAUSED),
             freeze: annotations.get(ANNOTATION_FREEZE).map(name),
             strategy: annotations.get(ANNOTATION_REMEDIATION_STRATEGY).map(name),
+            max_in_flight: annotations
+                .get(ANNOTATION_MAX_IN_FLIGHT)
+                .map(|text| limit(text))
+                .transpose(),
+            max_retries: annotations
+                .get(ANNOTATION_MAX_RETRIES)
+                .map(|text| text.parse().map_err(|_| text.clone()))
+                .transpose(),
+            min_healthy: annotations
+                .get(ANNOTATION_MIN_HEALTHY_PERIOD)
+                .map_or(Ok(MIN_HEALTHY), |text| duration(text)),
+            remediations: annotations.get(ANNOTATION_REMEDIATIONS).map(|text| Arc::from(&**text)),
             control_plane: annotations
                 .get(ANNOTATION_REMEDIATE_CONTROL_PLANE)
                 .is_none_or(|one| one != "false"),
@@ -113,6 +137,12 @@ impl MachineHealthCheck {
             Err(_) => false,
         }
     }
+}
+
+/// A number or a percentage.
+fn limit(text: &str) -> Result<MaxInFlight, String> {
+    let value = text.parse().map_or_else(|_| IntOrText::Text(text.to_owned()), IntOrText::Int);
+    MaxInFlight::read(Some(&value))
 }
 
 /// A Go duration. Without a unit only zero is valid; an empty one is zero, as in Go.
@@ -152,6 +182,29 @@ mod tests {
             let check = read(&json!({ "nodeStartupTimeout": text }));
             assert_eq!(check.node_startup_timeout, expected, "{text}");
         }
+    }
+
+    #[test]
+    fn limits_are_annotations_and_what_is_invalid_stays_as_text() {
+        let of = |annotations: Value| {
+            let object = json!({"metadata": {"name": "c", "annotations": annotations}, "spec": {}});
+            MachineHealthChecks.project(serde_json::from_value(object).unwrap())
+        };
+        let plain = of(json!({}));
+        assert_eq!((plain.max_in_flight, plain.max_retries), (Ok(None), Ok(None)));
+        assert_eq!(plain.min_healthy, Ok(Duration::from_hours(1)));
+        let valid =
+            of(json!({"machinist.dev/max-in-flight": "20%", "machinist.dev/max-retries": "4",
+            "machinist.dev/min-healthy-period": "30m"}));
+        assert_eq!(valid.max_in_flight, Ok(Some(MaxInFlight::Percent(20))));
+        assert_eq!(
+            (valid.max_retries, valid.min_healthy),
+            (Ok(Some(4)), Ok(Duration::from_mins(30)))
+        );
+        let invalid =
+            of(json!({"machinist.dev/max-in-flight": "-1", "machinist.dev/max-retries": "x"}));
+        assert_eq!(invalid.max_in_flight, Err("-1".to_owned()));
+        assert_eq!(invalid.max_retries, Err("x".to_owned()));
     }
 
     #[test]

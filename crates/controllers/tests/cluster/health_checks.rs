@@ -2,6 +2,7 @@
 //! nothing else deletes them.
 
 mod external;
+mod memory;
 
 use anyhow::{Result, ensure};
 use jiff::{SignedDuration, Timestamp, Unit};

@@ -1,14 +1,15 @@
 mod external;
+mod memory;
 
 use std::sync::Arc;
 
-use machinist_domain::key::Uid;
+use machinist_domain::key::{ObjectKey, Uid};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::plan::NoBudget;
+use super::super::plan::{Hold, NoBudget};
 use super::super::samples::*;
-use super::super::snapshot::{InFlight, Limit, NoLimit, NodeView};
+use super::super::snapshot::{Deployment, InFlight, Limit, NoLimit, NodeView};
 use super::*;
 
 fn assessed(view: View) -> Assessment {

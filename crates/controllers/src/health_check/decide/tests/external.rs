@@ -3,7 +3,7 @@
 use machinist_domain::meta::Meta;
 
 use super::super::super::plan::Ended;
-use super::super::super::snapshot::{Template, Unavailable};
+use super::super::super::snapshot::{External, Template, Unavailable};
 use super::*;
 use crate::kinds::RemediationRequest;
 

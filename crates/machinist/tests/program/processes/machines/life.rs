@@ -10,7 +10,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use machinist_api::names::{
     ANNOTATION_DELETE_MACHINE, ANNOTATION_EXTERNAL_REMEDIATION, ANNOTATION_FORCE_DELETION,
-    ANNOTATION_FREEZE, ANNOTATION_HEALTH_TIMEOUT, ANNOTATION_PRESERVE,
+    ANNOTATION_FREEZE, ANNOTATION_HEALTH_TIMEOUT, ANNOTATION_MAX_RETRIES, ANNOTATION_PRESERVE,
     ANNOTATION_REMEDIATION_STRATEGY, ANNOTATION_SCALE_DOWN_DISABLED, CONDITION_FROZEN,
     CONDITION_PRESERVED, CONDITION_REQUEST_AVAILABLE, CONDITION_TEMPLATE_AVAILABLE,
     FINALIZER_MACHINE, LABEL_MACHINE_SET, STRATEGY_EXTERNAL_BAREMETAL, TAINT_PRESERVED,
@@ -78,7 +78,8 @@ pub(super) async fn remediate(fleet: &Fleet) -> Result<()> {
         "selector": {},
         "unhealthyConditions": [{"type": "Ready", "status": "False", "timeout": "1s"}],
     });
-    fleet.create_health_check("check", json!({}), spec).await?;
+    let limits = json!({"annotations": {ANNOTATION_MAX_RETRIES: "3"}});
+    fleet.create_health_check("check", limits, spec).await?;
     report_ready(fleet, node, false).await?;
     fleet.until_gone(machine).await?;
     fleet.running(1).await?;
