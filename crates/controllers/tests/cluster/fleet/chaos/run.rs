@@ -119,14 +119,16 @@ impl Tale {
         let settled = self.fleet.sets().get(crate::fleet::fixture::SET).await?;
         let size = settled.data["spec"]["replicas"].as_u64().context("a size")?;
         let size = usize::try_from(size)?;
-        self.fleet.until_settled(size).await.context("when all was well again")?;
+        let before = self.fleet.until_settled(size).await.context("when all was well again")?;
+        let before: Vec<_> = before.iter().map(ResourceExt::name_any).collect();
         self.fleet.cloud().set_modes(refusal.modes());
         self.scale(size + MORE).await?;
         let wanted = format!("False/{}", refusal.reason());
         let waiting = eventually(PATIENCE, &format!("{MORE} machines say {wanted}"), || async {
             let all = self.fleet.all_machines().await?;
-            let waiting: Vec<DynamicObject> =
-                all.into_iter().filter(|one| condition(one, "Ready") != "True").collect();
+            // A former one may read the state of its instance at this time, and reports that it cannot.
+            let is_new = |one: &DynamicObject| !before.contains(&one.name_any());
+            let waiting: Vec<DynamicObject> = all.into_iter().filter(is_new).collect();
             let lines: Vec<_> = waiting.iter().map(line).collect();
             let all_wait = waiting.iter().all(|one| condition(one, "Ready") == wanted);
             ensure!(all_wait && waiting.len() == MORE, "{lines:#?}");
