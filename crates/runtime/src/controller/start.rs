@@ -60,7 +60,7 @@ impl Shared {
         initiator: Initiator,
         object: &ObjectRef,
     ) -> Option<Arc<str>> {
-        self.freezes.permit(effect, initiator, object).err()?;
+        self.freezes.permit_as_counted(effect, initiator, object).err()?;
         self.freezes.of(object).map(|freeze| freeze.source)
     }
 }

@@ -89,6 +89,16 @@ impl Freezes {
             // What has changed a moment ago may not be counted yet.
             self.count_now();
         }
+        self.permit_as_counted(kind, initiator, object)
+    }
+
+    /// The same without counting again, which takes time for each Node: for what is shown.
+    pub(crate) fn permit_as_counted(
+        &self,
+        kind: EffectKind,
+        initiator: Initiator,
+        object: &ObjectRef,
+    ) -> Result<(), Refusal> {
         if self.ledger.read().is_empty() {
             return Ok(());
         }
