@@ -5,10 +5,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::super::plan::{Plan, Reason, Resize};
-use super::super::snapshot::View;
+use super::super::snapshot::{SetView, View};
 use super::Desired;
 use super::members::{markable, numbers, recovered, size};
 use super::scaling::{Apart, Fleet, Numbers, Role, Step, Wait};
+
+fn resize(one: &SetView, to: usize) -> Resize {
+    let from = size(one);
+    Resize { set: Arc::clone(&one.set), from, to, all_seen: one.members.len() >= from }
+}
 
 impl Desired {
     pub(super) fn scale(&self, view: &View, now: Timestamp) -> Plan {
@@ -37,10 +42,7 @@ impl Desired {
             Step::Unmark(set) => Plan::Unmark(recovered(&view.sets[set], view, now)),
             Step::Scale(sizes) => {
                 let sizes = sizes.into_iter().map(|(set, to)| {
-                    let to = all[set].stored(to, self.replicas);
-                    let (one, from) = (&view.sets[set], size(&view.sets[set]));
-                    let all_seen = one.members.len() >= from;
-                    Resize { set: Arc::clone(&one.set), from, to, all_seen }
+                    resize(&view.sets[set], all[set].stored(to, self.replicas))
                 });
                 Plan::Scale(sizes.collect())
             }
@@ -53,8 +55,20 @@ impl Desired {
             }
             Step::Wait(Wait::Aborted) => Plan::NoOp(Reason::Aborted),
             Step::Wait(Wait::Paused) => Plan::NoOp(Reason::Paused),
-            Step::Done => Plan::NoOp(Reason::Complete),
+            Step::Done => match self.left_behind(view) {
+                sizes if sizes.is_empty() => Plan::NoOp(Reason::Complete),
+                sizes => Plan::Scale(sizes),
+            },
         }
+    }
+
+    /// Old sets whose size counts nothing but Machines that were preserved after the last scale-down. With the size 0,
+    /// none is created in the place of one that goes.
+    fn left_behind(&self, view: &View) -> Vec<Resize> {
+        let Some(new) = self.new.filter(|_| !view.deployment.spec.paused) else { return Vec::new() };
+        let old = view.sets.iter().enumerate().filter(|(at, _)| *at != new);
+        let old = old.filter(|(_, one)| size(one) > 0 && !one.set.meta.deleting);
+        old.map(|(_, one)| resize(one, 0)).collect()
     }
 
     /// The numbers of each set, without the preserved Machines that are beside the deployment.

@@ -32,6 +32,11 @@ fn a_rollout_leaves_them_out_and_completes() {
     assert_eq!(plan([2, 1, 0], [0, 1], [2, 2, 0]), "scale b from 2 to 3");
     // Nothing but the kept one is left, and its MachineSet is to delete it when that ends.
     assert_eq!(plan([2, 1, 0], [0, 1], [3, 3, 0]), "scale a from 2 to 0");
+    // It was kept after the scale-down. A user who deletes it must not get another one of the old template.
+    assert_eq!(plan([1, 0, 0], [1, 0], [3, 3, 0]), "scale a from 1 to 0");
+    // Not before the end of the rollout: until then it may be kept no longer, and be needed.
+    assert_eq!(plan([1, 0, 0], [1, 0], [3, 2, 1]), waits("1 new Machine"));
+    assert_eq!(plan([3, 0, 0], [3, 0], [0, 0, 0]), "scale b from 0 to 3");
     assert_eq!(plan([0, 0, 0], [1, 1], [3, 3, 0]), "no-op: the rollout is complete");
     // As soon as it ends, it is one of too many.
     assert_eq!(plan([0, 1, 0], [0, 0], [3, 3, 0]), "no-op: waiting for Machines to be gone");
