@@ -64,7 +64,7 @@ pub(super) const MARK_FAILS: &str = "the plan cannot be stored in the tags of th
 pub(super) const REFRESH_FAILS: &str = "the instance refresh cannot be started";
 pub(super) const SCALE_DOWN_FAILS: &str = "the group cannot be scaled to zero";
 pub(super) const NOT_READY: &str = "new instances of the group are not ready yet";
-pub(super) const LATE_CALLS: &str = "waiting until the cloud can no longer execute a call that was not answered; \
+pub(super) const LATE_CALLS: &str = "waiting until the cloud can no longer execute an earlier call; \
      then the tag is removed";
 pub(super) const DRAINING: &str = "draining a node";
 

@@ -127,15 +127,11 @@ fn may_be_released(snapshot: &Snapshot, instance: &RecycledInstance, now: Timest
 /// scaled the group down again.
 fn is_left_at_zero(snapshot: &Snapshot, group: &Group) -> bool {
     let recycle = &snapshot.recycle;
+    let all = group.sizes == Sizes::ZERO && recycle.original != Sizes::ZERO;
     // A desired size of zero alone is not our doing after the sizes were restored.
-    let zero = match recycle.failure {
-        Some(_) => group.sizes.desired == 0,
-        None => group.sizes == Sizes::ZERO,
-    };
-    recycle.strategy == Strategy::ScaleToZero
-        && is_marked(snapshot, group)
-        && zero
-        && recycle.original.desired != 0
+    let desired =
+        recycle.failure.is_some() && group.sizes.desired == 0 && recycle.original.desired != 0;
+    recycle.strategy == Strategy::ScaleToZero && is_marked(snapshot, group) && (all || desired)
 }
 
 pub(super) fn unmark(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Action {
@@ -149,14 +145,23 @@ pub(super) fn unmark(snapshot: &Snapshot, group: &Group, now: Timestamp) -> Acti
     }
     let wait = late::wait(snapshot, now);
     match snapshot.marked(group) {
-        Marked::Foreign => return over(snapshot, now),
+        Marked::Foreign => {
+            // The Nodes of instances that may still be terminated are released after that.
+            let holds = release_node(snapshot, Some(group), may_be_begun).is_some();
+            return wait.filter(|_| holds).unwrap_or_else(|| over(snapshot, now));
+        }
         Marked::No if recycle.called_until.is_none() || wait.is_none() => {
             return over(snapshot, now);
         }
         Marked::No | Marked::Ours | Marked::Outdated => {}
     }
-    let failed = recycle.failure.is_some() && refresh::is_running(recycle, group);
-    if failed || refresh::is_late(snapshot, group, now) {
+    let cancels = match recycle.failure {
+        // It started none: one that runs belongs to another.
+        Some(RecycleFailure::Refused | RecycleFailure::Busy) => false,
+        Some(_) => is_marked(snapshot, group) && refresh::is_running(recycle, group),
+        None => refresh::is_late(snapshot, group, now),
+    };
+    if cancels {
         return Action::Change(GroupChange::CancelRefresh);
     }
     wait.unwrap_or(Action::Change(GroupChange::Unmark))

@@ -34,7 +34,8 @@ fn calls_end(before: &Recycle, next: &Recycle) -> bool {
         Step::Replacing => before.instances.iter().zip(&next.instances).any(|(before, next)| {
             let terminates = before.state == InstanceState::Terminating;
             let stays = leaves && next.state == InstanceState::Terminating;
-            terminates && (stays || next.state == InstanceState::Kept)
+            let ends = matches!(next.state, InstanceState::Kept | InstanceState::Draining);
+            terminates && (stays || ends)
         }),
         // An earlier version began it.
         _ => before.called_until.is_none() && before.strategy == Strategy::ScaleToZero,
@@ -63,13 +64,12 @@ pub(super) fn may_be_terminated(
     instance: &RecycledInstance,
     now: Timestamp,
 ) -> bool {
-    let drains = instance.state == InstanceState::Draining;
     // Calls that ended before it got its state were about other instances.
     let about_it = snapshot
         .recycle
         .called_until
         .is_some_and(|until| instance.since.is_none_or(|since| until >= since));
-    !drains && about_it && !left(snapshot, now).is_zero()
+    about_it && !left(snapshot, now).is_zero()
 }
 
 /// Waits until no call can be executed late any more.
