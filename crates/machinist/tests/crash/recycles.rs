@@ -230,6 +230,10 @@ async fn complain(world: &World, name: &str, node: &str) -> Result<()> {
 }
 
 fn subject() -> ProcessSubject {
+    subject_at("0.05")
+}
+
+fn subject_at(time_scale: &str) -> ProcessSubject {
     ProcessSubject::new(env!("CARGO_BIN_EXE_machinist"))
         .args([
             "run",
@@ -238,8 +242,8 @@ fn subject() -> ProcessSubject {
             "--metrics-bind-address=0",
             "--health-addr=0",
             "--sync-period=10m",
-            "--time-scale=0.05",
         ])
+        .args([&*format!("--time-scale={time_scale}")])
         .env("AWS_ENDPOINT_URL", "{cloud}")
         .env("RUST_LOG", "info")
         .env("AWS_ACCESS_KEY_ID", "AKIACRASH")
@@ -302,7 +306,8 @@ async fn a_scale_down_that_is_executed_after_the_restoration_is_reverted() -> Re
     let resizes = Match::any().resource("UpdateAutoScalingGroup");
     let late = Effect::LandLate { gate: gate.clone(), hangs: true };
     world.proxy.add_rule(Rule::new(resizes, late).skip(1).times(1));
-    let (subject, launch) = (subject(), world.launch());
+    // The recycle is not over before the call is executed, also on a busy machine.
+    let (subject, launch) = (subject_at("0.3"), world.launch());
     let first = subject.start(&launch).await?;
     let next = async {
         gate.reached().await;
@@ -312,7 +317,7 @@ async fn a_scale_down_that_is_executed_after_the_restoration_is_reverted() -> Re
         let restored = async || {
             let status = recyclers.get_status(&world.namespace).await?.status.unwrap_or_default();
             let steps: Vec<_> = status.recycles.iter().flatten().map(|one| one.step).collect();
-            ensure!(steps == [Step::Refilling], "{steps:?}");
+            ensure!(matches!(&*steps, [Step::Refilling | Step::Unmarking]), "{steps:?}");
             Ok(())
         };
         world.eventually("the sizes to be restored", restored).await?;
