@@ -7,6 +7,7 @@ use machinist_domain::texts;
 use super::error::Refusal;
 use super::health::{Cause, Health};
 use super::plan::{Assessment, Finding, Hold, NoBudget, Step};
+use super::retries::MOST;
 use super::snapshot::{NoLimit, Unavailable};
 
 /// How many Machines a condition names.
@@ -139,7 +140,7 @@ pub(super) fn hold(hold: &Hold) -> String {
         Hold::External => {
             "annotation host.metal3.io/external-remediation: another controller remediates it".to_owned()
         }
-        Hold::Frozen(by) => format!("frozen by the {by}"),
+        Hold::Frozen(cause) => format!("frozen{cause}"),
         Hold::NoTemplate(why) => format!("no remediation object can be created: {}", unavailable(why)),
         Hold::RequestPause(until) => format!(
             "its remediation object was created a moment ago and is gone; the next one is created from {until}"
@@ -165,6 +166,10 @@ pub(super) fn hold(hold: &Hold) -> String {
         Hold::InFlight { in_flight, limit, until: _ } => format!(
             "{in_flight} Machines of the health check are missing or being created, deleted or remediated, and \
              machinist.dev/max-in-flight allows {limit}"
+        ),
+        Hold::NoRecord => format!(
+            "the health check counts retries of {MOST} Machines already (machinist.dev/remediations), and no more fit; \
+             find the cause of so many replacements, then remove that annotation or machinist.dev/max-retries"
         ),
         Hold::RetryLimit { retries, period } => format!(
             "{retries} Machines were replaced in its place one after the other, none of which was healthy for {}; \
@@ -318,13 +323,15 @@ mod tests {
             Hold::External,
             Hold::Preserved(until),
             Hold::Preserved(None),
-            Hold::Frozen("annotation machinist.dev/freeze of Machine ns/web-1".into()),
+            Hold::Frozen(" by the annotation machinist.dev/freeze of Machine ns/web-1".into()),
+            Hold::Frozen(", because 6 of 10 Nodes of Machines are not ready (limit 50%)".into()),
             Hold::NoTemplate(Unavailable::NotFound(key.clone())),
             Hold::RequestPause(at(1)),
             Hold::ControlPlaneOptOut,
             Hold::ControlPlaneInFlight(other),
             Hold::Budget { deployment: key.clone(), in_flight: 1, limit: 1, until },
             Hold::InFlight { in_flight: 2, limit: 2, until },
+            Hold::NoRecord,
         ];
         rows.extend(holds.map(|hold| event(EventReason::RemediationHeld, held(hold))));
         let budgets = [

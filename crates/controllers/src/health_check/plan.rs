@@ -108,6 +108,8 @@ pub enum Hold {
         /// When one of them no longer counts, at the latest.
         until: Option<Timestamp>,
     },
+    /// There are as many records of replaced Machines as the health check can store.
+    NoRecord,
     /// So many Machines were replaced in its place, none of which was healthy for this time.
     RetryLimit {
         retries: usize,

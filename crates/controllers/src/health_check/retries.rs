@@ -17,8 +17,10 @@ use crate::kinds::MachineHealthCheck;
 const KEPT: SignedDuration = SignedDuration::from_hours(24);
 /// From the record to the replacement takes a moment.
 const SHORTEST: SignedDuration = SignedDuration::from_mins(2);
-/// More do not fit into an annotation. The oldest ones are dropped.
-const MOST: usize = 512;
+/// Records have the time of this process, Machines that of the API server, in whole seconds.
+const SKEW: SignedDuration = SignedDuration::from_secs(10);
+/// More do not fit into an annotation.
+pub(super) const MOST: usize = 512;
 const VERSION: &str = "v1 ";
 
 /// A Machine that is about to be deleted, or was.
@@ -43,6 +45,8 @@ pub(super) struct Retries<'a> {
     /// The records of the Machines themselves, and of those that they replace, by uid.
     own: HashMap<&'a str, usize>,
     inherited: HashMap<&'a str, usize>,
+    /// Those that a Machine of the health check inherits, or may still inherit.
+    needed: HashSet<usize>,
 }
 
 impl<'a> Retries<'a> {
@@ -64,8 +68,10 @@ impl<'a> Retries<'a> {
             records,
             own: HashMap::new(),
             inherited: HashMap::new(),
+            needed: HashSet::new(),
         };
         retries.assign(members);
+        retries.needed = retries.needed();
         Some(retries)
     }
 
@@ -97,8 +103,7 @@ impl<'a> Retries<'a> {
         }
         for (at, record) in records.filter(|(_, record)| !alive.contains(&*record.machine)) {
             let Some(of_set) = successors.get_mut(&*record.set) else { continue };
-            // Times of objects have whole seconds.
-            let from = record.at.checked_sub(SignedDuration::from_secs(1)).unwrap_or(record.at);
+            let from = record.at.checked_sub(SKEW).unwrap_or(record.at);
             let until = record.at.checked_add(window).unwrap_or(Timestamp::MAX);
             let next = of_set.iter().position(|(time, _)| (from..=until).contains(time));
             if let Some((_, uid)) = next.map(|next| of_set.remove(next)) {
@@ -112,12 +117,13 @@ impl<'a> Retries<'a> {
         self.min_healthy.max(SHORTEST)
     }
 
-    /// How many Machines were replaced in the place of this one, which is unhealthy since then.
+    /// How many Machines were replaced in the place of this one, which is unhealthy since then. If that is not known, as
+    /// of a Machine that has failed, it may not have been healthy for long.
     pub(super) fn before(&self, member: &Member, since: Option<Timestamp>) -> usize {
         let uid = &*member.meta.uid.0;
         let Some(machine) = member.machine.as_deref() else { return 0 };
-        let healthy = since.unwrap_or(self.now).duration_since(started(machine));
-        if healthy >= self.min_healthy {
+        let healthy = since.map(|since| since.duration_since(started(machine)));
+        if healthy.is_some_and(|healthy| healthy >= self.min_healthy) {
             return 0;
         }
         let count = |at: &usize| self.records.get(*at).map_or(0, |record| record.retries);
@@ -136,6 +142,21 @@ impl<'a> Retries<'a> {
         })
     }
 
+    /// Whether there is room for another record beside so many new ones.
+    pub(super) fn has_room(&self, new: usize) -> bool {
+        self.needed.len() + new < MOST
+    }
+
+    fn needed(&self) -> HashSet<usize> {
+        let lasts = |record: &Record| {
+            let age = self.now.duration_since(record.at);
+            age.saturating_sub(self.min_healthy).saturating_sub(self.min_healthy) < KEPT
+        };
+        let recent = self.records.iter().enumerate().filter(|(_, record)| lasts(record));
+        let of_members = self.inherited.values().chain(self.own.values()).copied();
+        recent.map(|(at, _)| at).chain(of_members).collect()
+    }
+
     /// The annotation with records of these Machines, each with the count before.
     pub(super) fn with(&self, remediated: &[(&Member, usize)]) -> String {
         let replaced: HashSet<_> =
@@ -143,12 +164,8 @@ impl<'a> Retries<'a> {
         // The record from which one of them inherits is not needed any more.
         let consumed: HashSet<_> =
             replaced.iter().filter_map(|uid| self.inherited.get(*uid)).collect();
-        let lasts = |record: &Record| {
-            let age = self.now.duration_since(record.at);
-            age.saturating_sub(self.min_healthy).saturating_sub(self.min_healthy) < KEPT
-        };
         let kept = self.records.iter().enumerate().filter(|(at, record)| {
-            !consumed.contains(at) && !replaced.contains(&*record.machine) && lasts(record)
+            !consumed.contains(at) && !replaced.contains(&*record.machine) && self.needed.contains(at)
         });
         let mut records: Vec<_> = kept.map(|(_, record)| record.clone()).collect();
         records.extend(remediated.iter().filter_map(|(member, before)| {
@@ -161,8 +178,7 @@ impl<'a> Retries<'a> {
             })
         }));
         records.sort_by(|a, b| (a.at, &a.machine).cmp(&(b.at, &b.machine)));
-        let dropped = records.len().saturating_sub(MOST);
-        format!("{VERSION}{}", json!(records.split_off(dropped)))
+        format!("{VERSION}{}", json!(records))
     }
 }
 

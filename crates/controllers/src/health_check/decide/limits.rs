@@ -132,7 +132,13 @@ impl<'a> Limits<'a> {
             let period = Duration::try_from(retries.min_healthy).unwrap_or_default();
             return Err(Hold::RetryLimit { retries: before, period });
         }
-        Ok((!retries.is_recorded(member, before)).then_some(before))
+        if retries.is_recorded(member, before) {
+            Ok(None)
+        } else if retries.has_room(self.unrecorded.len()) {
+            Ok(Some(before))
+        } else {
+            Err(Hold::NoRecord)
+        }
     }
 
     fn hold(

@@ -52,6 +52,7 @@ struct Place {
     name: String,
     created: i64,
     bad_since: Option<i64>,
+    failed: bool,
 }
 
 impl Places {
@@ -66,7 +67,7 @@ impl Places {
 
     fn make(&mut self, created: i64) -> Place {
         self.made += 1;
-        Place { name: format!("m-{:03}", self.made), created, bad_since: None }
+        Place { name: format!("m-{:03}", self.made), created, bad_since: None, failed: false }
     }
 
     fn fail(&mut self, place: usize, now: i64) {
@@ -76,8 +77,10 @@ impl Places {
     fn view(&self, now: i64) -> View {
         let member = |place: &Place| {
             let created = at(place.created).to_string();
-            let machine =
-                machine(&place.name, &json!({"metadata": {"creationTimestamp": created}}));
+            let phase = if place.failed { "Failed" } else { "Running" };
+            let patch =
+                json!({"metadata": {"creationTimestamp": created}, "status": {"phase": phase}});
+            let machine = machine(&place.name, &patch);
             let (status, since) = match place.bad_since {
                 Some(since) => ("Unknown", since),
                 None => ("True", place.created),
@@ -187,4 +190,31 @@ proptest! {
             prop_assert!(window.count() <= 3 * max, "{:?}", places.deleted);
         }
     }
+}
+
+#[test]
+fn a_failed_machine_is_counted_however_long_ago_it_was_created() {
+    let mut places = Places::new(json!({"machinist.dev/max-retries": "1"}), 1);
+    places.fail(0, 0);
+    places.reconcile(10);
+    places.machines[0].failed = true;
+    // Also when the record would be removed otherwise.
+    for now in [20, 2 * 3600, 48 * 3600] {
+        let assessment = places.reconcile(now);
+        let limit = |(_, hold): &(_, &Hold)| matches!(hold, Hold::RetryLimit { retries: 1, .. });
+        assert_eq!(assessment.held().filter(limit).count(), 1, "after {now} s: {assessment:?}");
+    }
+    assert_eq!(places.deleted, [10]);
+}
+
+#[test]
+fn machines_that_cannot_be_recorded_wait() {
+    let mut places = Places::new(json!({"machinist.dev/max-retries": "4"}), 600);
+    for place in 0..600 {
+        places.fail(place, 0);
+    }
+    let assessment = places.reconcile(10);
+    assert_eq!(places.deleted.len(), 512);
+    let waiting = assessment.held().filter(|(_, hold)| **hold == Hold::NoRecord);
+    assert_eq!(waiting.count(), 88);
 }
