@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use machinist_domain::key::Uid;
+use machinist_domain::machine::Phase;
 use machinist_domain::safety::{Gauge, Reason};
 use machinist_runtime::cache::store::{Change, Entry};
 use machinist_runtime::cache::{AnyCache, Cache};
@@ -14,7 +15,8 @@ use machinist_runtime::freezes::monitors::Recount;
 
 use crate::kinds::{Machine, Machines, Node, NodeRef, Nodes};
 
-/// Counts the Nodes of Machines. A Machine that is being deleted does not count: that was asked for.
+/// Counts the Nodes of Machines. A Machine that is being deleted does not count, because that was asked for, nor one
+/// that has failed: its Node is silent because it has no instance.
 pub(crate) fn count_nodes_of_machines(
     shared: &Arc<Shared>,
     machines: &Arc<Cache<Machines>>,
@@ -66,10 +68,11 @@ fn recount_with(nodes: &Cache<Nodes>, recount: Recount, joining: Duration) {
     });
 }
 
-/// The Node of a Machine that is not being deleted.
+/// The Node of a Machine that is not being deleted, and of which an instance is expected.
 fn link(entry: Option<&Entry<Machine>>) -> Option<&NodeRef> {
     let machine = entry?.known()?;
-    machine.status.node_ref.as_ref().filter(|_| !machine.meta.deleting)
+    let ends = machine.meta.deleting || machine.status.phase == Some(Phase::Failed);
+    machine.status.node_ref.as_ref().filter(|_| !ends)
 }
 
 fn linked(machines: &Cache<Machines>) -> HashMap<Arc<str>, Uid> {

@@ -18,11 +18,13 @@ texts! {
 
 /// Begins with a lower-case letter in an error, which names what is not sent.
 pub(super) fn refused(effect: &str, reason: Reason, source: &str, text: &str) -> String {
+    format!("not sent ({effect}): frozen{}", cause(reason, source, text))
+}
+
+pub(super) fn cause(reason: Reason, source: &str, text: &str) -> String {
     match reason {
-        Reason::Requested => format!("not sent ({effect}): frozen by the {source}{}", cause(text)),
-        Reason::ApiUnreachable | Reason::NodesNotReady => {
-            format!("not sent ({effect}): frozen, because {text}")
-        }
+        Reason::Requested => format!(" by the {source}{}", words(text)),
+        Reason::ApiUnreachable | Reason::NodesNotReady => format!(", because {text}"),
     }
 }
 
@@ -30,7 +32,7 @@ pub(super) fn frozen(freeze: &Freeze) -> String {
     let Freeze { reason, source, text, since: _ } = freeze;
     match reason {
         Reason::Requested => {
-            format!("All changes are stopped by the {source}{}; remove it to go on", cause(text))
+            format!("All changes are stopped by the {source}{}; remove it to go on", words(text))
         }
         Reason::ApiUnreachable => format!(
             "All changes are stopped, because {text}; this ends when it answers and caches are listed"
@@ -52,7 +54,7 @@ pub fn too_many_not_ready(gauge: Gauge, what: &str, limit: Limit) -> String {
 }
 
 /// The words of a user, on one line.
-fn cause(text: &str) -> String {
+fn words(text: &str) -> String {
     let text: String =
         text.trim().chars().take(LENGTH).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.is_empty() { text } else { format!(": {text}") }
@@ -102,6 +104,6 @@ mod tests {
 
     #[test]
     fn long_texts_of_users_are_cut() {
-        assert_eq!(cause(&"x".repeat(1000)).len(), LENGTH + 2);
+        assert_eq!(words(&"x".repeat(1000)).len(), LENGTH + 2);
     }
 }

@@ -1,7 +1,7 @@
 //! Whether an API server can be reached, by the requests that are sent anyway: a table, without a clock of its own.
 //!
-//! It is unreachable when requests have failed for the limit and none was answered meanwhile. After the first answer
-//! caches may be behind, so changes wait until they are listed.
+//! It is unreachable when requests have failed for the limit and none was answered meanwhile. One request is not enough:
+//! it may be slow by itself. After the first answer caches may be behind, so changes wait until they are listed.
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ pub struct Reachability {
     pub state: State,
     /// When the API server was last heard of.
     heard: Duration,
-    /// Since when it may not have answered; `None` after an answer.
-    failing: Option<Duration>,
+    /// Since when it may not have answered, and when that was known; `None` after an answer.
+    failing: Option<(Duration, Duration)>,
 }
 
 impl Reachability {
@@ -29,8 +29,8 @@ impl Reachability {
     #[must_use]
     pub fn failed(mut self, sent: Duration, now: Duration, limit: Duration) -> Self {
         // It was there later than that request.
-        let since = *self.failing.get_or_insert(sent.max(self.heard));
-        if now.saturating_sub(since) >= limit {
+        let (since, known) = *self.failing.get_or_insert((sent.max(self.heard), now));
+        if sent >= known && now.saturating_sub(since) >= limit {
             self.state = State::Unreachable;
         }
         self
@@ -80,7 +80,10 @@ mod tests {
     fn request_that_was_slow_while_others_were_answered_proves_nothing() {
         let one = Reachability::default().answered(at(120));
         assert_eq!(one.failed(at(100), at(130), LIMIT).state, State::Reachable);
-        assert_eq!(one.failed(at(100), at(150), LIMIT).state, State::Unreachable);
+        let slow = one.failed(at(100), at(150), LIMIT);
+        assert_eq!(slow.state, State::Reachable, "one request");
+        assert_eq!(slow.failed(at(149), at(151), LIMIT).state, State::Reachable, "sent before");
+        assert_eq!(slow.failed(at(150), at(151), LIMIT).state, State::Unreachable);
     }
 
     /// Every state with every event.
@@ -88,8 +91,9 @@ mod tests {
     fn every_step_follows_the_table() {
         for state in [State::Reachable, State::Unreachable, State::Unverified] {
             let one = Reachability { state, heard: at(10), failing: None };
-            assert_eq!(one.failed(at(10), at(39), LIMIT).state, state, "too early");
-            assert_eq!(one.failed(at(10), at(40), LIMIT).state, State::Unreachable);
+            let failing = one.failed(at(10), at(10), LIMIT);
+            assert_eq!(failing.failed(at(10), at(39), LIMIT).state, state, "too early");
+            assert_eq!(failing.failed(at(10), at(40), LIMIT).state, State::Unreachable);
             let answered = one.answered(at(11)).state;
             assert_eq!(answered == State::Reachable, state == State::Reachable);
             assert_ne!(answered, State::Unreachable);

@@ -24,6 +24,11 @@ impl Refusal {
         let Freeze { reason, source, text, since: _ } = freeze;
         Self { effect, reason: *reason, source: Arc::clone(source), text: Arc::clone(text) }
     }
+
+    /// Reads after "frozen".
+    pub fn cause(&self) -> String {
+        messages::cause(self.reason, &self.source, &self.text)
+    }
 }
 
 impl fmt::Display for Refusal {

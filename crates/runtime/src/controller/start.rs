@@ -53,15 +53,15 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// What freezes the object, if that stops such a change on its behalf.
+    /// What stops such a change on behalf of the object, if a freeze does. Reads after "frozen".
     pub fn frozen_by(
         &self,
         effect: EffectKind,
         initiator: Initiator,
         object: &ObjectRef,
     ) -> Option<Arc<str>> {
-        self.freezes.permit_as_counted(effect, initiator, object).err()?;
-        self.freezes.of(object).map(|freeze| freeze.source)
+        let refusal = self.freezes.permit_as_counted(effect, initiator, object).err()?;
+        Some(refusal.cause().into())
     }
 }
 

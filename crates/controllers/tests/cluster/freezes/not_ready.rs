@@ -7,7 +7,6 @@ use machinist_api::names::CONDITION_FROZEN;
 use machinist_testbed::world::reading::{condition, condition_of, message};
 use serde_json::json;
 
-use super::until_refused;
 use crate::definitions::Served;
 use crate::health_checks::{CHECK, SET, start_with};
 
@@ -44,7 +43,7 @@ async fn sixty_percent_of_the_nodes_stop_heartbeating_and_nothing_is_deleted() -
     ensure!(ready && lines.contains("(NodesNotReady)"), "{lines}");
     assert_eq!(process.count("machinist_frozen", &["reason=\"NodesNotReady\""]), 1);
     // The health check wants to delete all six.
-    until_refused(&world, &process, 6).await?;
+    world.until_health_check(CHECK, "it says why it waits", |check| is_held(check, 6)).await?;
     assert_eq!(world.alive_machines().await?.len(), 10);
 
     // What a user asks for is done, and so is what the cloud takes anyway.
@@ -68,6 +67,12 @@ async fn sixty_percent_of_the_nodes_stop_heartbeating_and_nothing_is_deleted() -
     process.kill().await
 }
 
+/// Whether so many Machines are unhealthy, and only the freeze keeps them.
+fn is_held(check: &DynamicObject, count: usize) -> bool {
+    let text = message(check, "MachinesHealthy");
+    text.matches("not remediated: frozen, because ").count() == count
+}
+
 /// A freeze that a process has not seen the beginning of holds in it, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn process_that_starts_while_most_nodes_are_silent_deletes_nothing() -> Result<()> {
@@ -80,7 +85,7 @@ async fn process_that_starts_while_most_nodes_are_silent_deletes_nothing() -> Re
     let spec = json!({"maxUnhealthy": "100%", "unhealthyConditions": conditions});
     world.create_check(CHECK, json!({}), spec).await?;
     let process = world.run()?;
-    until_refused(&world, &process, 3).await?;
+    world.until_health_check(CHECK, "it says why it waits", |check| is_held(check, 3)).await?;
     let is_frozen = |object: &DynamicObject| condition(object, CONDITION_FROZEN) == REASON;
     world.until_health_check(CHECK, "it is frozen", is_frozen).await?;
     assert_eq!(world.alive_machines().await?.len(), 5);
