@@ -117,8 +117,8 @@ impl<'a> Retries<'a> {
         self.min_healthy.max(SHORTEST)
     }
 
-    /// How many Machines were replaced in the place of this one, which is unhealthy since then. If that is not known, as
-    /// of a Machine that has failed, it may not have been healthy for long.
+    /// How many Machines were replaced in the place of this one, which is unhealthy since then. If that is not known,
+    /// as for a Machine that has failed, it counts as one that was not healthy for long.
     pub(super) fn before(&self, member: &Member, since: Option<Timestamp>) -> usize {
         let uid = &*member.meta.uid.0;
         let Some(machine) = member.machine.as_deref() else { return 0 };
@@ -165,7 +165,9 @@ impl<'a> Retries<'a> {
         let consumed: HashSet<_> =
             replaced.iter().filter_map(|uid| self.inherited.get(*uid)).collect();
         let kept = self.records.iter().enumerate().filter(|(at, record)| {
-            !consumed.contains(at) && !replaced.contains(&*record.machine) && self.needed.contains(at)
+            !consumed.contains(at)
+                && !replaced.contains(&*record.machine)
+                && self.needed.contains(at)
         });
         let mut records: Vec<_> = kept.map(|(_, record)| record.clone()).collect();
         records.extend(remediated.iter().filter_map(|(member, before)| {

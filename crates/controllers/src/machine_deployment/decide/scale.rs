@@ -41,9 +41,9 @@ impl Desired {
             Step::Mark(set, count) => Plan::Mark(markable(&view.sets[set], count, view, now)),
             Step::Unmark(set) => Plan::Unmark(recovered(&view.sets[set], view, now)),
             Step::Scale(sizes) => {
-                let sizes = sizes.into_iter().map(|(set, to)| {
-                    resize(&view.sets[set], all[set].stored(to, self.replicas))
-                });
+                let sizes = sizes
+                    .into_iter()
+                    .map(|(set, to)| resize(&view.sets[set], all[set].stored(to, self.replicas)));
                 Plan::Scale(sizes.collect())
             }
             Step::List => Plan::List,
@@ -65,7 +65,9 @@ impl Desired {
     /// Old sets whose size counts nothing but Machines that were preserved after the last scale-down. With the size 0,
     /// none is created in the place of one that goes.
     fn left_behind(&self, view: &View) -> Vec<Resize> {
-        let Some(new) = self.new.filter(|_| !view.deployment.spec.paused) else { return Vec::new() };
+        let Some(new) = self.new.filter(|_| !view.deployment.spec.paused) else {
+            return Vec::new();
+        };
         let old = view.sets.iter().enumerate().filter(|(at, _)| *at != new);
         let old = old.filter(|(_, one)| size(one) > 0 && !one.set.meta.deleting);
         old.map(|(_, one)| resize(one, 0)).collect()
