@@ -1,7 +1,8 @@
 //! Whether an API server can be reached, by the requests that are sent anyway: a table, without a clock of its own.
 //!
-//! It is unreachable when requests have failed for the limit and none was answered meanwhile. One request is not enough:
-//! it may be slow by itself. After the first answer caches may be behind, so changes wait until they are listed.
+//! It is unreachable when requests have failed for the limit and none was answered meanwhile. One request is not
+//! enough: it may be slow by itself. After the first answer caches may be behind, so changes wait until they are
+//! listed.
 
 use std::time::Duration;
 
